@@ -10,7 +10,8 @@ a training, the scorer is a heuristic. All parameters of a scorer are one flat v
 
 The scores are computed by the problem's compiled kernels (:mod:`schedgym.core.scorer`), which take weights
 of x and c themselves: :meth:`Scorer.weights`. In most views they also play whole episodes; see
-:attr:`Scorer.plays`.
+:attr:`Scorer.plays`. Columns undo the scalings of float32 tokens, with their rounding, and do not read exact
+units: a scorer sees what any agent sees, and the weights that are shipped keep their scores to the last bit.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
 from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnexpectedKeyword, UnknownName
 from schedgym.extras import require
-from schedgym.spaces import observation_space, observation_table
+from schedgym.problems.docstrings import PLACES
+from schedgym.spaces import observation_space
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
@@ -239,11 +240,12 @@ class SchedulingEnv(gym.Env[Any, Any]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
 
     def __init_subclass__(cls) -> None:
-        """Put the table of what observations hold into the docstring, where it says ``{observations}``."""
+        """Fill the places of the docstring for what is declared: observations, tokens, and views."""
         super().__init_subclass__()
-        if "{observations}" in (cls.__doc__ or ""):
-            table = observation_table(cls.problem).replace("\n", "\n    ")
-            cls.__doc__ = str(cls.__doc__).replace("{observations}", table)
+        for place, describe in PLACES.items():
+            if place in (cls.__doc__ or ""):
+                text = describe(cls.problem).replace("\n", "\n    ")
+                cls.__doc__ = str(cls.__doc__).replace(place, text)
 
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
         _check_render_mode(render_mode)
@@ -764,6 +766,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             return None
         mode = self.render_mode
         return tuple(_picture(self.problem, self.simulator, i, mode) for i in range(self.num_envs))
+
+
+def vector_class(env_class: type[SchedulingEnv]) -> type[SchedulingVectorEnv]:
+    """The class of the native vector environment of a class of environments, to stand in the same module."""
+    name, module = env_class.__name__.removesuffix("Env") + "VectorEnv", env_class.__module__
+    text = f"The native vector environment of :class:`{env_class.__name__}`: same spaces, batched."
+    return type(name, (SchedulingVectorEnv,), {"__module__": module, "__doc__": text, "env_class": env_class})
 
 
 class CudaVectorEnv(SchedulingVectorEnv):

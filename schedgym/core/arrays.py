@@ -11,6 +11,7 @@ array has for ONE environment::
         phase_demand: Annotated[Integers, "job", 2]
         start: Annotated[Floats, "task", Fill(math.nan)]
         free: Annotated[Integers, "server", Shown("what is not in use [cores]", MOST_CORES)]
+        server_tokens: Annotated[Floats32, "server", ServerToken]  # as many columns as the tuple has fields
 
 From these annotations also follow the spaces of observations and their documentation (:class:`Shown`). The
 dimension "unit_window" is as long as "window" where observations are in exact units, and else 0;
@@ -75,7 +76,7 @@ class Fill:
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
-    """A mark of an array that observations show: what :mod:`schedgym.spaces` makes a space and a page of.
+    """A mark of an array that observations show: what :mod:`schedgym.spaces` makes a space of.
 
     Arrays of float32 are tokens, all others are in exact units. An array without elements is not shown.
 
@@ -131,7 +132,8 @@ class Declaration:
     Attributes:
         name: name of the field.
         dtype: type of the elements.
-        dimensions: lengths, names of lengths, or a name and a number added to its length ("job+1").
+        dimensions: lengths, names of lengths, or a name and a number added to its length ("job+1"). That of a
+            named tuple is the number of its fields.
         fill: initial value of the elements.
         marks: further marks, which other modules read.
     """
@@ -185,7 +187,8 @@ def _declarations(bundle: Any) -> tuple[Declaration, ...]:
     for name in bundle._fields:
         dtype, *rest = hints[name].__metadata__
         fill = next((entry.value for entry in rest if isinstance(entry, Fill)), 0.0)
-        dimensions = tuple(entry for entry in rest if isinstance(entry, (int, str)))
+        lengths = (len(entry._fields) if hasattr(entry, "_fields") else entry for entry in rest)
+        dimensions = tuple(entry for entry in lengths if isinstance(entry, (int, str)))
         marks = tuple(entry for entry in rest if not isinstance(entry, (int, str, Fill)))
         if not dimensions and dtype.names is None:
             raise TypeError(f"{bundle.__name__}.{name}: an array that is no record needs a dimension")

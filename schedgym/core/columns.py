@@ -1,8 +1,9 @@
 """Rows of columns whose names and values cannot part: a column is a field of a named tuple.
 
 The tokens of an observation and what a scorer sees of them are rows of numbers. A named tuple declares the
-columns of a row, in their order; kernels write a row by :func:`put`, read one by :func:`read`, and reach a
-single column by :func:`places`. The names that agents and documents show are those of the fields.
+columns of a row, in their order; those of tokens are annotated with what they are. Kernels write a row by
+:func:`put`, read one by :func:`read`, and reach a single column by :func:`places`. The names that agents and
+documents show are those of the fields.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from numba.np import arrayobj
 
 from schedgym.core.jit import COMPILED
 
-# their annotations are partial
-_types: Any = types
-_arrayobj: Any = arrayobj
-_TypingError: Any = errors.TypingError
-_intrinsic: Any = intrinsic
-
 Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Columns:
+    """A mark of an array of tokens: what stands in a row, where its length depends on sizes.
+
+    Args:
+        parts: named tuples, and "dimension: what they are" of columns that are as many as it is long.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
 
 
 def names_of(*rows: Any) -> tuple[str, ...]:
@@ -32,11 +38,6 @@ def names_of(*rows: Any) -> tuple[str, ...]:
     """
     names = (name for row in rows for name in row._fields)
     return tuple(name.replace("_times_", " * ").replace("_to_the_", "^").replace("_", " ") for name in names)
-
-
-def numbered(name: str, row: Any) -> tuple[str, ...]:
-    """The names of the columns of a row that scorers see as it is: "servers 0", "servers 1", ..."""
-    return tuple(f"{name} {k}" for k in range(len(row._fields)))
 
 
 def places(row: Any) -> Any:
@@ -54,7 +55,7 @@ class _Read(Protocol):
 
 def _check_row(row: Any) -> None:
     if not isinstance(row, types.Array) or row.ndim != 1 or row.layout != "C":
-        raise _TypingError(f"a row must be a contiguous array with one dimension, got {row}")
+        raise errors.TypingError(f"a row must be a contiguous array with one dimension, got {row}")
 
 
 def _compiled_put(typing_context: Any, row: Any, first: Any, values: Any) -> Any:
@@ -62,7 +63,7 @@ def _compiled_put(typing_context: Any, row: Any, first: Any, values: Any) -> Any
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, place, kinds = signature.args
-        array = _arrayobj.make_array(kind)(context, builder, arguments[0])
+        array = arrayobj.make_array(kind)(context, builder, arguments[0])
         begin = context.cast(builder, arguments[1], place, types.intp)
         for k, own in enumerate(kinds):
             value = context.cast(builder, builder.extract_value(arguments[2], k), own, kind.dtype)
@@ -77,13 +78,13 @@ def _compiled_read(typing_context: Any, columns: Any, row: Any) -> Any:
     _check_row(row)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = _arrayobj.make_array(signature.args[1])(context, builder, arguments[1])
+        array = arrayobj.make_array(signature.args[1])(context, builder, arguments[1])
         places = [context.get_constant(types.intp, k) for k in range(len(signature.return_type))]
         values = [builder.load(builder.gep(array.data, [place])) for place in places]
         return context.make_tuple(builder, signature.return_type, values)
 
     own = columns.instance_class
-    return _types.NamedUniTuple(row.dtype, len(own._fields), own)(columns, row), generate
+    return types.NamedUniTuple(row.dtype, len(own._fields), own)(columns, row), generate
 
 
 def _put(row: Any, first: int, values: Any) -> None:
@@ -96,6 +97,6 @@ def _read(columns: Any, row: Any) -> Any:
 
 
 #: write a named tuple of numbers into a row, from the place ``first`` on
-put: _Put = _intrinsic(_compiled_put) if COMPILED else _put
+put: _Put = intrinsic(_compiled_put) if COMPILED else _put
 #: return the first numbers of a row as a named tuple of this class
-read: _Read = _intrinsic(_compiled_read) if COMPILED else _read
+read: _Read = intrinsic(_compiled_read) if COMPILED else _read

@@ -50,13 +50,11 @@ from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
 from schedgym.core.tables import Shifted, make_tools, row_of, table_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
-# their annotations are partial
-_numba: Any = numba
 cuda: Any = numba_cuda  # as kernels know it: numba's simulator puts another in its place while they run
 _cuda: Any = numba_cuda
 
 #: True if numba simulates a GPU
-SIMULATED = bool(_numba.config.ENABLE_CUDASIM)
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 
 BLOCK = 64  # threads that the GPU starts together
 MOST_LANES = 1 << 16  # threads of a launch, each with work space of its own; more environments take turns

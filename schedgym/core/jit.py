@@ -21,18 +21,6 @@ from schedgym.core.arrays import GUARD
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
-# their annotations are partial, and leave out the options that matter here
-_numba: Any = numba
-_codegen: Any = codegen
-_compiler: Any = compiler
-_LoweringPass: Any = compiler_machinery.LoweringPass
-_register_pass: Any = compiler_machinery.register_pass
-_AnnotateTypes: Any = typed_passes.AnnotateTypes
-_Array: Any = types.Array
-_Tuple: Any = types.BaseTuple
-_CPUDispatcher: Any = registry.CPUDispatcher
-_Dispatcher: Any = types.Dispatcher
-
 #: passes for what helpers do not use: they find nothing, and take 3 to 10% of the time
 _UNUSED: Any = (
     untyped_passes.WithLifting,
@@ -46,7 +34,7 @@ _UNUSED: Any = (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
-COMPILED = not _numba.config.DISABLE_JIT
+COMPILED = not numba.config.DISABLE_JIT
 
 
 def kernel(function: F) -> F:
@@ -62,7 +50,7 @@ def pure_kernel(function: F) -> F:
 def _kernel(function: F, options: dict[str, Any]) -> F:
     # without the interpreter's lock: blocks of environments are advanced side by side
     options = {"no_cfunc_wrapper": True, "error_model": "numpy", "nogil": True, **options}
-    dispatcher: Any = _numba.njit(**options)(function)
+    dispatcher: Any = numba.njit(**options)(function)
     if COMPILED:
         dispatcher.__class__ = _Kernel  # njit takes no class for it
         dispatcher.linked = _linked(function, options)
@@ -71,7 +59,7 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
     return dispatcher
 
 
-class _Kernel(_CPUDispatcher):  # type: ignore[misc]
+class _Kernel(registry.CPUDispatcher):  # type: ignore[misc]
     """A kernel that is machine code of its own only where Python calls it.
 
     Of a kernel that others call, machine code would be made twice: for itself, and as a part of theirs.
@@ -82,7 +70,7 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
     @property
     def _numba_type_(self) -> Any:
         """The type of the kernel in code that is compiled: what it compiles to there."""
-        return _Dispatcher(self.linked)
+        return types.Dispatcher(self.linked)
 
     def compile(self, kinds: Any) -> Any:
         """Load or make the machine code for arguments of these types.
@@ -102,10 +90,12 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
 
 def _writable(kind: Any) -> Any:
     """The type in which all arrays, also those of tuples, may be written to."""
-    if isinstance(kind, _Array):
+    if isinstance(kind, types.Array):
         return kind.copy(readonly=False)
-    if isinstance(kind, _Tuple):
-        return _Tuple.from_types(tuple(map(_writable, kind.types)), getattr(kind, "instance_class", None))
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types(
+            tuple(map(_writable, kind.types)), getattr(kind, "instance_class", None)
+        )
     return kind
 
 
@@ -125,13 +115,13 @@ def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return a function for compiled code only: it is compiled into the kernels that call it."""
     # without the wrappers that nobody calls a kernel compiles in two thirds of the time
     options = {**options, "no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler}
-    dispatcher: Any = _numba.njit(**options)(function)
+    dispatcher: Any = numba.njit(**options)(function)
     if COMPILED:
         dispatcher.__class__ = _Linked  # njit takes no class for it
     return dispatcher
 
 
-class _Linked(_CPUDispatcher):  # type: ignore[misc]
+class _Linked(registry.CPUDispatcher):  # type: ignore[misc]
     """A function for compiled code only."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -149,7 +139,7 @@ class _NoEnvironment:
         """Do nothing."""
 
 
-class _LinkedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
+class _LinkedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into kernels and never called by itself: no machine code is made of it.
 
     Making it would take half of the time in which a kernel of thirty helpers is compiled.
@@ -170,14 +160,14 @@ class _LinkedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-@_register_pass(mutates_CFG=False, analysis_only=True)
-class _LinkOnly(_LoweringPass):  # type: ignore[misc]
+@compiler_machinery.register_pass(mutates_CFG=False, analysis_only=True)
+class _LinkOnly(compiler_machinery.LoweringPass):  # type: ignore[misc]
     """Let the passes that follow lower the function into a :class:`_LinkedLibrary`."""
 
     _name = "schedgym_link_only"
 
     def __init__(self) -> None:
-        _LoweringPass.__init__(self)
+        compiler_machinery.LoweringPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
         """Set the library."""
@@ -186,14 +176,14 @@ class _LinkOnly(_LoweringPass):  # type: ignore[misc]
         return False
 
 
-class _LinkedCompiler(_compiler.CompilerBase):  # type: ignore[misc]
+class _LinkedCompiler(compiler.CompilerBase):  # type: ignore[misc]
     """numba's compiler, with :class:`_LinkedLibrary` as the library of the code."""
 
     def define_pipelines(self) -> list[Any]:
         """The pipeline of nopython mode with one pass more, and fewer others."""
-        pipeline = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes[:] = [given for given in pipeline.passes if given[0] not in _UNUSED]
-        pipeline.add_pass_after(_LinkOnly, _AnnotateTypes)
+        pipeline.add_pass_after(_LinkOnly, typed_passes.AnnotateTypes)
         pipeline.finalize()
         return [pipeline]
 

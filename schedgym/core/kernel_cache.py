@@ -33,14 +33,6 @@ from numba.core import caching, config, serialize
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile
 
-# their annotations are partial
-_binding: Any = binding
-_config: Any = config
-_dumps: Any = serialize.dumps
-_FunctionCache: Any = caching.FunctionCache
-_CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
-_UserWideCacheLocator: Any = caching.UserWideCacheLocator
-
 #: folder of the kernels that the package brings
 SHIPPED = Path(__file__).parents[1] / "kernels"
 #: the processors that they are for, as LLVM names them, and features that all of these have
@@ -99,7 +91,7 @@ def source_stamp(file: Path) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-class _Unwritable(_UserWideCacheLocator):  # type: ignore[misc]
+class _Unwritable(caching.UserWideCacheLocator):  # type: ignore[misc]
     """The user's cache, named where no folder can be written to; numba would have no cache at all."""
 
     @classmethod
@@ -108,8 +100,8 @@ class _Unwritable(_UserWideCacheLocator):  # type: ignore[misc]
         return cls(function, file) if os.path.exists(file) else None
 
 
-class _Implementation(_CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (*_CompileResultCacheImpl._locator_classes, _Unwritable)
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (*caching.CompileResultCacheImpl._locator_classes, _Unwritable)
 
 
 class _CodeFiles:
@@ -183,7 +175,7 @@ class _CodeFiles:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.is_safe():
             raise PermissionError(errno.EPERM, f"the folder {UNSAFE}")
-        content = _dumps((self._stamp, key, data))
+        content = serialize.dumps((self._stamp, key, data))
         handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=self._fresh, suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as stream:
@@ -198,7 +190,7 @@ class _CodeFiles:
                     path.unlink()
 
 
-class KernelCache(_FunctionCache):  # type: ignore[misc]
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The cache of a kernel: machine code in the user's cache, and that of the package.
 
     Raises:
@@ -220,7 +212,7 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
 
     def _index_key(self, kinds: Any, codegen: Any) -> tuple[Any, ...]:
         # NUMBA_BOUNDSCHECK=1 must not find kernels that check nothing
-        return kinds, codegen.magic_tuple(), _fields(kinds), bool(_config.BOUNDSCHECK)
+        return kinds, codegen.magic_tuple(), _fields(kinds), bool(config.BOUNDSCHECK)
 
     def _load_overload(self, kinds: Any, target_context: Any) -> Any:
         found = super()._load_overload(kinds, target_context)
@@ -270,13 +262,13 @@ def _fields(kinds: Any) -> tuple[Any, ...]:
 @functools.cache
 def _fits() -> bool:
     """Return True if the package brings kernels, and this processor can run them."""
-    if not SHIPPED.is_dir() or not _binding.get_process_triple().startswith("x86_64"):
+    if not SHIPPED.is_dir() or not binding.get_process_triple().startswith("x86_64"):
         return False
-    features = _binding.get_host_cpu_features()
+    features = binding.get_host_cpu_features()
     return all(features.get(name, False) for name in FEATURES)
 
 
 @functools.cache
 def _portable() -> tuple[str, str, str]:
     """Return numba's key for the processors of LEVEL, with NUMBA_CPU_NAME=LEVEL and no NUMBA_CPU_FEATURES."""
-    return _binding.get_process_triple(), LEVEL, ""
+    return binding.get_process_triple(), LEVEL, ""

@@ -66,6 +66,12 @@ def sort(values: Any, count: int) -> None:
 
 
 @helper
+def share(part: float, whole: float, otherwise: float = 0.0) -> float:
+    """Return ``part`` / ``whole``, or ``otherwise`` if the whole is 0."""
+    return part / whole if whole > 0.0 else otherwise
+
+
+@helper
 def percentile(ordered: Any, count: int, share: float) -> float:
     """Linear interpolation between order statistics (numpy's default definition).
 

@@ -65,13 +65,18 @@ class View:
 
     Attributes:
         name: its value of the parameter ``view``.
+        space: the space of its actions, with the sizes that the environment's docstring names.
         help: its actions, in one line.
-        masked: True if observations can carry a mask of feasible actions (no Box action space has one).
     """
 
     name: str
+    space: str
     help: str
-    masked: bool = True
+
+    @property
+    def masked(self) -> bool:
+        """True if observations can carry a mask of feasible actions: no Box has one."""
+        return not self.space.startswith("Box")
 
 
 def parameter(

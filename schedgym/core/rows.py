@@ -17,19 +17,13 @@ from numba.np import arrayobj
 from schedgym.core.arrays import Declaration, declarations
 from schedgym.core.jit import COMPILED, helper
 
-# their annotations are partial
-_types: Any = types
-_arrayobj: Any = arrayobj
-_intrinsic: Any = intrinsic
-_returned: Any = imputils.impl_ret_borrowed
-
 
 def _compiled_with_columns(typing_context: Any, array: Any, columns: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, count = signature.args[0], context.get_constant(_types.intp, len(signature.args[1]))
-        given = _arrayobj.make_array(kind)(context, builder, arguments[0])
-        made, size = _arrayobj.make_array(kind)(context, builder), given.itemsize
-        _arrayobj.populate_array(
+        kind, count = signature.args[0], context.get_constant(types.intp, len(signature.args[1]))
+        given = arrayobj.make_array(kind)(context, builder, arguments[0])
+        made, size = arrayobj.make_array(kind)(context, builder), given.itemsize
+        arrayobj.populate_array(
             made,
             data=given.data,
             shape=[builder.extract_value(given.shape, 0), count],
@@ -38,7 +32,7 @@ def _compiled_with_columns(typing_context: Any, array: Any, columns: Any) -> Any
             meminfo=given.meminfo,
             parent=given.parent,
         )
-        return _returned(context, builder, kind, made._getvalue())
+        return imputils.impl_ret_borrowed(context, builder, kind, made._getvalue())
 
     return array(array, columns), generate
 
@@ -49,7 +43,7 @@ def _with_columns(array: Any, columns: Any) -> Any:
 
 #: return a contiguous array [rows, columns] as one of which kernels know, when they are compiled, that it has
 #: as many columns as there are elements in the tuple ``columns``
-with_columns: Any = _intrinsic(_compiled_with_columns) if COMPILED else _with_columns
+with_columns: Any = intrinsic(_compiled_with_columns) if COMPILED else _with_columns
 
 
 @helper

@@ -118,6 +118,11 @@ def unscaled(share: float, scale: float) -> float:
 
 
 @helper
+def no_pairs(seen: Any, memo: Any, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: ``pair_columns`` of problems in which no pairs are scored."""
+
+
+@helper
 def weighted(weights: Any, place: int, x: Any, first: int, last: int, total: float) -> float:
     """Return ``total`` and the weighted sum of x from ``first`` to before ``last``."""
     for k in range(first, last):

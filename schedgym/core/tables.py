@@ -39,16 +39,6 @@ from schedgym.core.jit import COMPILED
 
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 
-# their annotations are partial
-_numba: Any = numba
-_types: Any = types
-_arrayobj: Any = arrayobj
-_cgutils: Any = cgutils
-_models: Any = models
-_templates: Any = templates
-_register_model: Any = register_model
-_lower_getattr_generic: Any = imputils.lower_getattr_generic
-
 
 class Shifted(NamedTuple):
     """A table whose environment 0 is the environment ``first``: what each thread of a GPU has.
@@ -179,13 +169,13 @@ def accessor(environment: type[Any]) -> Any:
 
         return access_uncompiled
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def access(typing_context: Any, table: Any, tools: Any, b: Any) -> Any:
         shifted = isinstance(table, types.BaseTuple)
         kind = _EnvironmentType(environment, shifted, (table.types[0] if shifted else table).ndim)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            made = _cgutils.create_struct_proxy(kind)(context, builder)
+            made = cgutils.create_struct_proxy(kind)(context, builder)
             first = {}
             for name, type_, value in zip(("table", "tools"), signature.args, arguments, strict=False):
                 if kind.shifted:
@@ -193,7 +183,7 @@ def accessor(environment: type[Any]) -> Any:
                         builder, builder.extract_value(value, 1), type_.types[1], types.intp
                     )
                     type_, value = type_.types[0], builder.extract_value(value, 0)
-                setattr(made, name, _arrayobj.make_array(type_)(context, builder, value).data)
+                setattr(made, name, arrayobj.make_array(type_)(context, builder, value).data)
             index = context.cast(builder, arguments[2], signature.args[2], types.intp)
             made.index = builder.add(index, first["table"]) if kind.shifted else index
             made.lane = first.get("tools", context.get_constant(types.intp, 0))
@@ -204,7 +194,7 @@ def accessor(environment: type[Any]) -> Any:
     return access
 
 
-class _EnvironmentType(_types.Type):  # type: ignore[misc]
+class _EnvironmentType(types.Type):  # type: ignore[misc]
     """The type of an environment in a kernel: the two tables, its index, and that of its work space."""
 
     def __init__(self, environment: type[Any], shifted: bool, static: int) -> None:
@@ -218,7 +208,7 @@ class _EnvironmentType(_types.Type):  # type: ignore[misc]
         return _BundleType(member.bundle, is_batch, self.static)
 
 
-class _BundleType(_types.Type):  # type: ignore[misc]
+class _BundleType(types.Type):  # type: ignore[misc]
     """The type of an environment's bundle in a kernel: its rows of a table and the index."""
 
     def __init__(self, bundle: type[Any], is_batch: bool, static: int) -> None:
@@ -237,27 +227,27 @@ class _BundleType(_types.Type):  # type: ignore[misc]
 
     def array(self, declared: Declaration) -> Any:
         """The type of one of its arrays."""
-        element = _numba.from_dtype(declared.dtype)
+        element = numba.from_dtype(declared.dtype)
         dimensions = len(declared.dimensions)
         return types.Array(element, dimensions, "C") if dimensions else element
 
 
-@_register_model(_EnvironmentType)
-class _EnvironmentModel(_models.StructModel):  # type: ignore[misc]
+@register_model(_EnvironmentType)
+class _EnvironmentModel(models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        table = _types.CPointer(types.int64)
+        table = types.CPointer(types.int64)
         places = [("index", types.intp), ("lane", types.intp)]
         super().__init__(manager, kind, [("table", table), ("tools", table), *places])
 
 
-@_register_model(_BundleType)
-class _BundleModel(_models.StructModel):  # type: ignore[misc]
+@register_model(_BundleType)
+class _BundleModel(models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, [("rows", _types.CPointer(types.int64)), ("index", types.intp)])
+        super().__init__(manager, kind, [("rows", types.CPointer(types.int64)), ("index", types.intp)])
 
 
-@_templates.infer_getattr
-class _EnvironmentAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
+@templates.infer_getattr
+class _EnvironmentAttributes(templates.AttributeTemplate):  # type: ignore[misc]
     key = _EnvironmentType
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
@@ -267,8 +257,8 @@ class _EnvironmentAttributes(_templates.AttributeTemplate):  # type: ignore[misc
         return None
 
 
-@_templates.infer_getattr
-class _BundleAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
+@templates.infer_getattr
+class _BundleAttributes(templates.AttributeTemplate):  # type: ignore[misc]
     key = _BundleType
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
@@ -278,25 +268,25 @@ class _BundleAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
         return None
 
 
-@_lower_getattr_generic(_EnvironmentType)  # type: ignore[untyped-decorator]
+@imputils.lower_getattr_generic(_EnvironmentType)  # type: ignore[untyped-decorator]
 def _lower_bundle(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
-    environment = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    environment = cgutils.create_struct_proxy(kind)(context, builder, value=value)
     first = {"table": 0, "tools": 0}
     for member in members(kind.environment):
         which = "tools" if member.kind == SCRATCH else "table"
         if member.name == name:
             break
         first[which] += len(declarations(member.bundle))
-    made = _cgutils.create_struct_proxy(kind.bundle(member))(context, builder)
+    made = cgutils.create_struct_proxy(kind.bundle(member))(context, builder)
     offset = context.get_constant(types.intp, first[which] * (1 + MOST_DIMENSIONS))
     made.rows = builder.gep(getattr(environment, which), [offset])
     made.index = environment.lane if which == "tools" else environment.index
     return made._getvalue()
 
 
-@_lower_getattr_generic(_BundleType)  # type: ignore[untyped-decorator]
+@imputils.lower_getattr_generic(_BundleType)  # type: ignore[untyped-decorator]
 def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
-    bundle = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    bundle = cgutils.create_struct_proxy(kind)(context, builder, value=value)
     row, declared = next((i, d) for i, d in enumerate(declarations(kind.bundle)) if d.name == name)
     array_type = kind.array(declared)
 
@@ -321,11 +311,11 @@ def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -
         address = builder.add(address, builder.mul(bundle.index, stride))
     if is_record:
         return builder.inttoptr(address, context.get_value_type(array_type))
-    array = _arrayobj.make_array(array_type)(context, builder)
+    array = arrayobj.make_array(array_type)(context, builder)
     strides = [itemsize]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
-    _arrayobj.populate_array(
+    arrayobj.populate_array(
         array,
         data=builder.inttoptr(address, array.data.type),
         shape=shape,

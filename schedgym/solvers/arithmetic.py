@@ -52,12 +52,6 @@ def floor(x: float) -> float:
 
 
 @helper
-def ceil(x: float) -> float:
-    """The least whole number that is at least x, as a real number."""
-    return -floor(-x)
-
-
-@helper
 def common_divisor(a: int, b: int) -> int:
     """The greatest common divisor of two numbers from 0 (Euclid); numba knows math.gcd on CPUs only."""
     while b != 0:

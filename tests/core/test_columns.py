@@ -30,7 +30,6 @@ def shift(tokens: Any, rows: Any) -> None:
 
 def test_columns_are_fields() -> None:
     assert columns.names_of(Token, Token)[:4] == ("load", "quiet * free", "load^4", "load")
-    assert columns.numbered("servers", Token) == ("servers 0", "servers 1", "servers 2")
     place = columns.places(Token)
     tokens = np.arange(8, dtype=np.float32).reshape(2, 4)
     rows = np.full((2, 5), -1.0)

@@ -6,9 +6,9 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, unscaled
+from schedgym.core.scorer import log_odds, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
 SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
@@ -18,41 +18,42 @@ COUNT_SCALE = 32.0
 
 
 class JobToken(NamedTuple):
-    """A job, in slots, cores or shares; behind it stand the shares of the servers' cores that it holds."""
+    """A job; behind it stand the shares of the servers' cores that it holds."""
 
-    age: float
-    processing: float
-    demand: float
-    memory: float
-    slots_left: float
-    remaining_work: float
-    cap: float
-    held: float  # cores in the last slot
-    granted: float  # cores granted in this one
-    second_phase: float
+    age: Annotated[float, "f(age)"]
+    processing: Annotated[float, "f(p)"]
+    demand: Annotated[float, "d / (d + C)"]
+    memory: Annotated[float, "memory / the largest server's"]
+    slots_left: Annotated[float, "f(slots left)"]
+    remaining_work: Annotated[float, "w / (w + 50 C) of the work w that is left"]
+    cap: Annotated[float, "cap / C"]
+    held: Annotated[float, "cores held in the slot before / C"]
+    granted: Annotated[float, "cores granted in this slot / C"]
+    second_phase: Annotated[float, "1 in the second phase"]
 
 
 class ServerToken(NamedTuple):
-    """A server: shares of the cores of all, and of the largest memory; what is free of its own."""
+    """A server."""
 
-    cores: float
-    free_cores: float
-    memory: float
-    free_memory: float
+    cores: Annotated[float, "cores / C"]
+    free_cores: Annotated[float, "share of them that is free"]
+    memory: Annotated[float, "memory / the largest server's"]
+    free_memory: Annotated[float, "share of it that is free"]
 
 
 class GlobalToken(NamedTuple):
     """The whole."""
 
-    slot: float
-    jobs: float  # active ones
-    beyond: float  # those beyond the window
-    work_left: float
-    norm: float  # 1 / k of the objective's l_k norm
+    slot: Annotated[float, "t / (t + 1000)"]
+    jobs: Annotated[float, "n / (n + 32) of the n active jobs"]
+    beyond: Annotated[float, "n / (n + 32) of those beyond the window"]
+    work_left: Annotated[float, "w / (w + 50 C) of all work w that is left"]
+    norm: Annotated[float, "1 / k of the l_k norm"]
 
 
 JOB, SERVER = places(JobToken), places(ServerToken)
 JOB_FEATURES = len(JobToken._fields)
+JOB_ROW = Columns(JobToken, "server: for each server cores held there / its cores")
 
 # Columns of scorers -----------------------------------------------------------------------------
 
@@ -237,11 +238,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     put(x, 0, job_columns(read(JobToken, seen.jobs[i]), read(Whole, memo.whole)))
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 _JOB = Scores("job", ("jobs",), "job")
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("servers")),

@@ -111,9 +111,9 @@ class Observation(NamedTuple):
     backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", workload.MOST_VISIBLE)]
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule")]
-    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    server_tokens: Annotated[Floats32, "token_server", len(columns.ServerToken._fields)]
-    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature", columns.JOB_ROW]
+    server_tokens: Annotated[Floats32, "token_server", columns.ServerToken]
+    global_tokens: Annotated[Floats32, columns.GlobalToken]
 
 
 class Environment(NamedTuple):

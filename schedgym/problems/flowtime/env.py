@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.flowtime.problem import PROBLEM
 
 
@@ -45,12 +45,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible jobs, M that of servers. In a
     Box only the rows of visible jobs are read.
 
-    | view | space | meaning |
-    |---|---|---|
-    | `allocation` | `Box(W, M)`, int64 | cores of each job on each server in this slot |
-    | `priority` | `Box(W,)` | a score per job: the highest gets cores first; with -1 a job gets none |
-    | `pick` | `Discrete(W + 1)` | the job that gets all cores that it can use now; W closes the slot |
-    | `rule` | `Discrete(7)` | which rule decides this slot: fifo, srpt, srvf, svf, srf, tetris, drf |
+    {views}
 
     In view `priority` the jobs get cores in order of their scores (ties: the earlier arrival), each its cap
     (the most cores that it can use), until all cores are used. Then the cores are packed: each server, the
@@ -74,15 +69,9 @@ class FlowtimePackingEnv(SchedulingEnv):
 
     {observations}
 
-    `observation="features"` gives float32 tokens, with f(x) = x / (x + 50) and C all cores:
+    `observation="features"` gives the masks and float32 tokens, with f(x) = x / (x + 50) and C all cores:
 
-    - `jobs` (W, 10 + M): f(age); f(p); d / (d + C); memory / the largest server's; f(slots left); w / (w + 50
-      C) of the work w that is left; cap / C; cores held / C; cores granted / C; 1 in the second phase; for
-      each server cores held there / its cores.
-    - `servers` (M, 4): cores / C; share of them that is free; memory / the largest; share of it that is free.
-    - `globals` (5,): t / (t + 1000); n / (n + 32) of the active jobs and of those beyond the window;
-      w / (w + 50 C) of all work left; 1 / k of the l_k norm.
-    - `job_mask`, `action_mask`.
+    {tokens}
 
     ## Rewards
     The reward of slot t is minus the sum of $age^k - (age - 1)^k$ over the active jobs, minus `alpha` times
@@ -124,7 +113,4 @@ class FlowtimePackingEnv(SchedulingEnv):
     id = "schedgym/FlowtimePacking-v0"
 
 
-class FlowtimePackingVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`FlowtimePackingEnv`: same spaces, batched."""
-
-    env_class = FlowtimePackingEnv
+FlowtimePackingVectorEnv = vector_class(FlowtimePackingEnv)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import measure_kernel
-from schedgym.core.order import percentile, sort, sort_rows
+from schedgym.core.order import percentile, share, sort, sort_rows
 from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
@@ -326,12 +326,6 @@ def replay(env: Episode, take: Any) -> None:
 
 
 # Metrics --------------------------------------------------------------------------------------
-
-
-@helper
-def share(part: float, whole: float) -> float:
-    """Return ``part`` / ``whole``, or 0 if the whole is 0."""
-    return part / whole if whole > 0.0 else 0.0
 
 
 @helper

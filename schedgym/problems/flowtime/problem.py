@@ -13,12 +13,10 @@ KINDS = ("1d", "2d", "mapreduce")
 DRAWN = ("horizon", "most_demand")  # parameters of the generator alone
 ESTIMATIONS = ("none", "waste", "under", "order")
 VIEWS = (
-    View("allocation", "Box: cores of each job on each server in this slot", masked=False),
-    View(
-        "priority", "Box: a score per job; jobs get cores in that order, which are then packed", masked=False
-    ),
-    View("pick", "Discrete: the job that gets its cores next; the last closes the slot"),
-    View("rule", "Discrete: the rule that decides this slot"),
+    View("allocation", "Box(W, M), int64", "cores of each job on each server in this slot"),
+    View("priority", "Box(W,)", "a score per job: the highest gets cores first; with -1 a job gets none"),
+    View("pick", "Discrete(W + 1)", "the job that gets all cores that it can use now; W closes the slot"),
+    View("rule", "Discrete(7)", "which rule decides this slot: fifo, srpt, srvf, svf, srf, tetris, drf"),
 )
 
 METRICS = (

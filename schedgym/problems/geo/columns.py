@@ -6,9 +6,9 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Bytes, Floats, Floats32
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, next_set, unscaled
+from schedgym.core.scorer import log_odds, next_set, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
 COUNT_SCALE = 8.0  # n / (n + 8) scales counts
@@ -17,45 +17,51 @@ CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
 
 
 class JobToken(NamedTuple):
-    """A job, in tasks; behind it stand the waiting tasks of its groups, and its tasks at the sites."""
+    """A job; behind it stand the waiting tasks of its groups, and its tasks at the sites."""
 
-    unfinished: float
-    waiting: float
-    running: float
-    age: float
-    new: float  # 1 if it is
-    able_here: float  # waiting tasks that may start at the open site
-    here: float  # tasks running there
-    ended: float
-    duration: float  # mean of those that have ended, 0 without any
-    elapsed: float  # mean time that running tasks have run
+    unfinished: Annotated[float, "c(unfinished tasks)"]
+    waiting: Annotated[float, "c(waiting tasks)"]
+    running: Annotated[float, "c(running tasks)"]
+    age: Annotated[float, "s(age)"]
+    new: Annotated[float, "1 if it is new"]
+    able_here: Annotated[float, "c(waiting tasks that may start at the open site)"]
+    here: Annotated[float, "c(tasks that run there)"]
+    ended: Annotated[float, "c(tasks that have ended)"]
+    duration: Annotated[float, "s(their mean duration), 0 without any"]
+    elapsed: Annotated[float, "s(mean time for which running tasks have run)"]
 
 
 class SiteToken(NamedTuple):
     """A site."""
 
-    slots: float
-    free: float  # share of the slots
-    runnable: float  # waiting tasks that may run there
-    assigned: float  # waiting tasks assigned to it
-    open: float
+    slots: Annotated[float, "c(slots)"]
+    free: Annotated[float, "share of them that is free"]
+    runnable: Annotated[float, "c(waiting tasks that may run there)"]
+    assigned: Annotated[float, "c(waiting tasks assigned to it)"]
+    open: Annotated[float, "1 if it is open"]
 
 
 class GlobalToken(NamedTuple):
     """The whole: what the decision is about, and numbers of jobs."""
 
-    arrival: float
-    completion: float
-    slot: float
-    jobs: float  # active ones
-    beyond: float  # those beyond the window
-    waiting: float  # tasks
-    clock: float
-    duration: float  # typical of the jobs that have completed
+    arrival: Annotated[float, "1 if jobs have arrived"]
+    completion: Annotated[float, "1 if one has completed"]
+    slot: Annotated[float, "1 if a slot is free"]
+    jobs: Annotated[float, "c(active jobs)"]
+    beyond: Annotated[float, "c(jobs beyond the window)"]
+    waiting: Annotated[float, "c(waiting tasks)"]
+    clock: Annotated[float, "t / (t + 10 min) of the clock t"]
+    duration: Annotated[float, "s(`typical`)"]
 
 
 JOB, SITE = places(JobToken), places(SiteToken)
 JOB_FEATURES = len(JobToken._fields)
+JOB_ROW = Columns(
+    JobToken,
+    "group: c(waiting tasks) of each group",
+    "site: c(running tasks) at each site",
+    "[site]: and where observations have `assigned`, c(tasks assigned) to each site",
+)
 
 # Columns of scorers -----------------------------------------------------------------------------
 
@@ -182,11 +188,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     put(x, 0, own)
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 _JOB, _ORDERED = (Scores("job", ("jobs",), columns) for columns in ("job", "ordered job"))
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("sites")),

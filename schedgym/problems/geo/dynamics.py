@@ -182,9 +182,9 @@ class Observation(NamedTuple):
         Shown("site of the free slot, M at the end", length("site"), when="view=pick", single=True),
     ]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule|fair-rule")]
-    job_tokens: Annotated[Floats32, "token_window", "feature"]
-    site_tokens: Annotated[Floats32, "token_site", len(columns.SiteToken._fields)]
-    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
+    job_tokens: Annotated[Floats32, "token_window", "feature", columns.JOB_ROW]
+    site_tokens: Annotated[Floats32, "token_site", columns.SiteToken]
+    global_tokens: Annotated[Floats32, columns.GlobalToken]
 
 
 class Scratch(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.geo.problem import PROBLEM
 
 
@@ -47,13 +47,7 @@ class GeoAssignEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible jobs, K that of groups, and A
     the most sites of a group. In a Box only the rows of visible jobs are read.
 
-    | view | space | meaning |
-    |---|---|---|
-    | `assignment` | `Box(W, 1 + K A)` | a score per job, then its number of waiting tasks by group and site |
-    | `priority` | `Box(W,)` | a score per job; tasks are placed in that order as parameter `placement` says |
-    | `pick` | `Discrete(W)` | the job that takes the free slot; asked whenever a visible job can use one |
-    | `rule` | `Discrete(10)` | the algorithm (`ASSIGN_RULES` in `orders.py`) that decides at this event |
-    | `shares`, `weights`, `fair-rule` | | as in :class:`GeoFairEnv` |
+    {views}
 
     The job with the highest score is served first; equal scores are served in order of arrival.
     `placement="greedy"` places job after job in that order, larger groups first, each task at the available
@@ -83,17 +77,10 @@ class GeoAssignEnv(SchedulingEnv):
     nothing about the future: `seconds` apart, what they say of durations is that of tasks that have ended,
     and for how long others have run.
 
-    `observation="features"` gives float32 tokens, with c(n) = n / (n + 8):
+    `observation="features"` gives the masks and float32 tokens, with c(n) = n / (n + 8) and
+    s(a) = a / (a + 10 s):
 
-    - `jobs` (W, 10 + K + M [+ M]), where c is taken of numbers of tasks: c(unfinished), c(waiting),
-      c(running); age / (age + 10 s); new; c of those that may start at the open site, and of those that run
-      there; c(ended); `duration` and `elapsed`, scaled as the age; c(waiting) for each group; c(running) for
-      each site; and where observations have `assigned`, c of the tasks assigned to each site.
-    - `sites` (M, 5): c(slots); free share; c of the waiting tasks that may run there; c of those assigned to
-      it; open.
-    - `globals` (8,): event; c of the numbers of active jobs, of jobs beyond the window, and of waiting tasks;
-      clock / (clock + 10 min); `typical`, scaled as the age.
-    - `job_mask`, `action_mask`.
+    {tokens}
 
     Tokens do not contain the groups' lists of sites, nor the groups of running and assigned tasks.
 
@@ -142,10 +129,7 @@ class GeoAssignEnv(SchedulingEnv):
     id = "schedgym/GeoAssign-v0"
 
 
-class GeoAssignVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`GeoAssignEnv`: same spaces, batched."""
-
-    env_class = GeoAssignEnv
+GeoAssignVectorEnv = vector_class(GeoAssignEnv)
 
 
 class GeoFairEnv(SchedulingEnv):
@@ -187,13 +171,7 @@ class GeoFairEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible jobs, K that of groups, and A
     the most sites of a group. In a Box only the rows of visible jobs are read.
 
-    | view | space | meaning |
-    |---|---|---|
-    | `shares` | `Box(W, K, A)` | slots of each group at each of its sites; negative: no task starts there |
-    | `weights` | `Box(W,)` | a weight per job, for weighted max-min fair shares (all equal: GAMF, or AMF) |
-    | `fair-rule` | `Discrete(9)` | the algorithm that decides at this event (`FAIR_RULES` in `rules.py`) |
-    | `pick` | `Discrete(W)` | the job that takes the free slot; asked whenever a visible job can use one |
-    | `assignment`, `priority`, `rule` | | as in :class:`GeoAssignEnv` |
+    {views}
 
     In view `weights` tasks may run at every site of their group (`dispatch_sites="all"`, as in GAMF) or at
     the associated one only (`"associated"`, as in AMF), as in view `pick`. Weights below 1e-9 of the largest
@@ -241,7 +219,4 @@ class GeoFairEnv(SchedulingEnv):
     id = "schedgym/GeoFair-v0"
 
 
-class GeoFairVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`GeoFairEnv`: same spaces, batched."""
-
-    env_class = GeoFairEnv
+GeoFairVectorEnv = vector_class(GeoFairEnv)

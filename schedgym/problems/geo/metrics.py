@@ -18,8 +18,8 @@ import numpy as np
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Sizes, allocate, sizes_of
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
-from schedgym.core.order import percentile, sort
-from schedgym.core.record import ScheduleRecord, first_overload, refuse_first
+from schedgym.core.order import percentile, share, sort
+from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -106,12 +106,6 @@ def weighted_percentile(scratch: Scratch, sums: Any, part: float) -> float:
             reached += scratch.length[piece]
             found = scratch.deviation[piece]
     return found
-
-
-@helper
-def share(part: float, whole: float, otherwise: float) -> float:
-    """Return ``part`` / ``whole``, or ``otherwise`` if the whole is 0."""
-    return part / whole if whole > 0.0 else otherwise
 
 
 @helper
@@ -267,19 +261,19 @@ def measure_one(episode: Episode) -> None:
     span = jobs.arrival[n - 1] - jobs.arrival[0]
     values.makespan = makespan
     # a duration may vanish in the rounding of a large clock, and with it the makespan
-    values.utilization = share(busy, slots * makespan, 0.0)
-    values.load = share(work, slots * span, 0.0)
-    values.longest_over_span = share(longest, span, 0.0)
+    values.utilization = share(busy, slots * makespan)
+    values.load = share(work, slots * span)
+    values.longest_over_span = share(longest, span)
     whole, early = scratch.sums, scratch.sums_to_last_arrival
     values.fairness = share(whole.deviation, span, whole.deviation)
     values.fairness_integral = whole.deviation
     sort_by_key(scratch.by_deviation, scratch.deviation, whole.pieces)
-    values.mean_std = share(whole.deviation, whole.time, 0.0)
+    values.mean_std = share(whole.deviation, whole.time)
     values.median_std = weighted_percentile(scratch, whole, 0.5)
     values.p90_std = weighted_percentile(scratch, whole, 0.9)
     values.p95_std = weighted_percentile(scratch, whole, 0.95)
     values.p99_std = weighted_percentile(scratch, whole, 0.99)
-    values.mean_std_no_drain = share(early.deviation, early.time, 0.0)
+    values.mean_std_no_drain = share(early.deviation, early.time)
     values.median_std_no_drain = weighted_percentile(scratch, early, 0.5)
     values.p90_std_no_drain = weighted_percentile(scratch, early, 0.9)
     values.p95_std_no_drain = weighted_percentile(scratch, early, 0.95)
@@ -336,25 +330,13 @@ def validate(record: ScheduleRecord) -> None:
     arrival = record.workload.jobs["arrival"]
     count, sites = len(tasks["job"]), len(slots)
     rows = len(record.job)
-    for name in ("server", "start", "end", "amount"):
-        if len(getattr(record, name)) != rows:
-            raise InvalidSchedule(f"{name}: must have one row per piece")
-    if record.amount.shape != (rows, 1):
-        raise InvalidSchedule(f"amount: must have the shape [{rows}, 1], got {list(record.amount.shape)}")
-    refuse_first(
-        "row [{}]",
-        (
-            ((record.job < 0) | (record.job >= count), "names a task that does not exist"),
-            ((record.server < 0) | (record.server >= sites), "names a site that does not exist"),
-        ),
-    )
+    check_columns(record, count, sites, 1)
     runs = np.bincount(record.job, minlength=count)
     never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
     refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))
     refuse_first(
         "task [{}]",
         (
-            (~np.isfinite(record.start), "has no start"),
             (record.start < arrival[tasks["job"][record.job]], "starts before its job arrives"),
             (record.end != record.start + tasks["duration"][record.job], "does not run its whole time"),
             (record.amount[:, 0] != 1.0, "does not hold one slot"),

@@ -11,22 +11,18 @@ from schedgym.errors import InvalidParameter
 
 VIEWS = (
     View(
-        "assignment",
-        "Box: a score per job (order of service), and its number of tasks for each group and site",
-        masked=False,
+        "assignment", "Box(W, 1 + K A)", "a score per job, then its number of waiting tasks by group and site"
     ),
     View(
-        "shares",
-        "Box: slots for each group of each job at each of its sites; negative: no task starts there",
-        masked=False,
+        "shares", "Box(W, K, A)", "slots of each group at each of its sites; negative: no task starts there"
     ),
+    View("priority", "Box(W,)", "a score per job; tasks are placed in that order as `placement` says"),
     View(
-        "priority", "Box: a score per job; tasks are placed in that order as `placement` says", masked=False
+        "weights", "Box(W,)", "a weight per job, for weighted max-min fair shares (all equal: GAMF, or AMF)"
     ),
-    View("weights", "Box: a weight per job; shares are weighted max-min fair", masked=False),
-    View("pick", "Discrete: the job that takes the free slot of the open site"),
-    View("rule", "Discrete: the algorithm that orders and places the jobs at this event"),
-    View("fair-rule", "Discrete: the algorithm that shares the sites at this event"),
+    View("pick", "Discrete(W)", "the job that takes the free slot; asked whenever a visible job can use one"),
+    View("rule", "Discrete(10)", "the algorithm (`ASSIGN_RULES` in `orders.py`) that decides at this event"),
+    View("fair-rule", "Discrete(9)", "the algorithm (`FAIR_RULES` in `rules.py`) that decides at this event"),
 )
 DURATIONS = ("pareto", "constant", "per-job")
 OBJECTIVES = ("response", "fairness", "weighted")

@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, numbered, places, put, read
+from schedgym.core.columns import names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.order import sort
 from schedgym.core.scorer import EDGE, log_odds, unscaled
@@ -20,53 +20,55 @@ LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)
 class JobToken(NamedTuple):
     """A waiting job."""
 
-    age: float
-    tasks: float
-    load: float
-    energy: float  # least energy over the cap
-    failed: float
-    bound: float  # least time on the available vCPU
-    open: float  # 1 if it is being planned
+    age: Annotated[float, "t(age)"]
+    tasks: Annotated[float, "c(tasks)"]
+    load: Annotated[float, "l / (l + 100 s * all vCPU) of the load l"]
+    energy: Annotated[float, "least energy / E_MAX"]
+    failed: Annotated[float, "1 if it has failed"]
+    bound: Annotated[float, "t(least work / vCPU that one job may reserve)"]
+    open: Annotated[float, "1 if it is being planned"]
 
 
 class ServerToken(NamedTuple):
-    """A server; the last three are of the task to be placed (view place)."""
+    """A server."""
 
-    capacity: float
-    available: float  # share
-    running: float  # tasks
-    alive: float  # 1 if a task may get vCPU there
-    efficiency: float  # its efficiency there
-    time: float  # its time there
-    legal: float  # 1 if it may go there
+    capacity: Annotated[float, "capacity / the largest"]
+    available: Annotated[float, "available share"]
+    running: Annotated[float, "c(running tasks)"]
+    alive: Annotated[float, "1 if tasks can get vCPU there"]
+    efficiency: Annotated[float, "view `place`, of the next task: efficiency"]
+    time: Annotated[float, "t(time that it would take)"]
+    legal: Annotated[float, "1 if it may be placed there"]
 
 
 class MoveToken(NamedTuple):
     """A task on a server (view search)."""
 
-    efficiency: float
-    time: float  # the task's time there over the job's
-    legal: float
+    efficiency: Annotated[float, "efficiency"]
+    time: Annotated[float, "t(time of the task there)"]
+    legal: Annotated[float, "1 if the move is legal"]
 
 
 class GlobalToken(NamedTuple):
-    """The whole; three are of the jobs that have arrived, their loads in seconds of all servers."""
+    """The whole."""
 
-    arrival: float  # the event
-    completion: float
-    tick: float
-    available: float  # share
-    waiting: float  # jobs
-    beyond: float  # those beyond the window
-    running: float  # tasks
-    time_to_tick: float
-    progress: float  # of the job being planned
-    energy: float  # its energy over the cap
-    time: float  # its time so far
-    mean_load: float  # geometric mean
-    deviation_of_log_load: float
-    offered_load: float  # l / (l + 1) of the sum of loads l over the time since the first arrival
-    drc: float  # 1 if running tasks share the unreserved vCPU
+    arrival: Annotated[float, "1 at an arrival"]
+    completion: Annotated[float, "1 at a completion"]
+    tick: Annotated[float, "1 at a tick"]
+    available: Annotated[float, "available share"]
+    waiting: Annotated[float, "c(waiting jobs)"]
+    beyond: Annotated[float, "c(jobs beyond the window)"]
+    running: Annotated[float, "n / (n + 128) of the n running tasks"]
+    time_to_tick: Annotated[float, "time to the next tick / `tick`"]
+    progress: Annotated[float, "of the job being planned: progress"]
+    energy: Annotated[float, "its energy / E_MAX"]
+    time: Annotated[float, "t(its time so far)"]
+    mean_load: Annotated[
+        float, "of the loads of the jobs that have arrived so far, divided by all vCPU: t(geometric mean)"
+    ]
+    deviation_of_log_load: Annotated[float, "d / (d + 1) of the standard deviation d of their logarithms"]
+    offered_load: Annotated[float, "l / (l + time since the first arrival) of their sum l"]
+    drc: Annotated[float, "1 with DRC"]
 
 
 SERVER, GLOBAL = places(ServerToken), places(GlobalToken)
@@ -270,6 +272,11 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     move = read(MoveToken, seen.moves[i * seen.servers.shape[0] + j])
     put(x, 0, move)
     put(x, len(move), read(ServerToken, seen.servers[j]))
+
+
+def numbered(name: str, row: Any) -> tuple[str, ...]:
+    """The names of the columns of a row that scorers see as it is: "servers 0", "servers 1", ..."""
+    return tuple(f"{name} {k}" for k in range(len(row._fields)))
 
 
 _PICK = (Scores("job", ("jobs",), "job"), Scores("end"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.parallel_jct.problem import PROBLEM
 
 
@@ -60,12 +60,7 @@ class ParallelJCTEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible waiting jobs (rows, in order of
     arrival), M that of servers, and N the most tasks of a job:
 
-    | view | space | meaning |
-    |---|---|---|
-    | `plan` | `Box(1 + N, 2)` | (row, 0), then (server, vCPU) of each task; row W ends the round |
-    | `pick` | `Discrete(W + 1)` | the job that is planned by `planner` and launched; W ends the round |
-    | `place` | `Discrete(W + 1 + M)` | a row or W; then W + 1 + server for each of the job's tasks in order |
-    | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
+    {views}
 
     In view `plan`, if all vCPU are 0 they are set by Eq. 16. In view `pick`, `planner="tapra-fast"` plans
     the job by TaPRA-fast, and "list-scheduling", which is not in the paper and needs DRC, places the longest
@@ -93,21 +88,10 @@ class ParallelJCTEnv(SchedulingEnv):
 
     At the end of the episode the rows of jobs are empty. Observations contain nothing about the future.
 
-    `observation="features"` gives float32 tokens, with c(n) = n / (n + 32) and t(s) = s / (s + 100) of s
-    seconds:
+    `observation="features"` gives the masks and float32 tokens, with c(n) = n / (n + 32) and
+    t(s) = s / (s + 100) of s seconds; `moves` stand in view `search` only:
 
-    - `jobs` (W, 7): t(age); c(tasks); l / (l + 100 s * all vCPU) of the load l; least energy / E_MAX; failed;
-      t(least work / vCPU that one job may reserve); 1 if it is being planned.
-    - `servers` (M, 7): capacity / the largest; available share; c(running tasks); 1 if tasks can get vCPU
-      there; and in view `place` for the next task: efficiency; t(time that it would take); 1 if it may be
-      placed there.
-    - `globals` (15,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
-      time to the next tick / `tick`; of the job being planned: progress, energy / E_MAX, and t(its time so
-      far); of the loads of the jobs that have arrived so far, divided by all vCPU: t(geometric mean),
-      d / (d + 1) of the standard deviation d of their logarithms, and l / (l + time since the first arrival)
-      of their sum l; 1 with DRC.
-    - `moves` (N, M, 3), view `search`: efficiency; t(time of the task there); 1 if the move is legal.
-    - `job_mask`, `action_mask`.
+    {tokens}
 
     Tokens do not contain the groups of servers, nor the individual tasks of waiting jobs.
 
@@ -152,7 +136,4 @@ class ParallelJCTEnv(SchedulingEnv):
     id = "schedgym/ParallelJCT-v0"
 
 
-class ParallelJCTVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`ParallelJCTEnv`: same spaces, batched."""
-
-    env_class = ParallelJCTEnv
+ParallelJCTVectorEnv = vector_class(ParallelJCTEnv)

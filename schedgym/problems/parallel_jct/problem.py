@@ -8,12 +8,13 @@ from schedgym.core.problem import Metric, Parameters, Problem, Statement, Varian
 from schedgym.problems.single_job.problem import check_arity
 
 VIEWS = (
-    View("plan", "Box: a job with the server and vCPU of each task, or the end of the round", masked=False),
-    View("pick", "Discrete: the job that `planner` plans and that is launched; the last ends the round"),
-    View("place", "Discrete: a job, then a server for each of its tasks"),
+    View("plan", "Box(1 + N, 2)", "(row, 0), then (server, vCPU) of each task; row W ends the round"),
+    View("pick", "Discrete(W + 1)", "the job that is planned by `planner` and launched; W ends the round"),
     View(
-        "search",
-        "Discrete: a job, then moves of its tasks from their most efficient servers; the last launches it",
+        "place", "Discrete(W + 1 + M)", "a row or W; then W + 1 + server for each of the job's tasks in order"
+    ),
+    View(
+        "search", "Discrete(W + 2 + N M)", "a row or W; then moves W + 1 + task M + server; the last launches"
     ),
 )
 READINGS = ("x70", "scale-half", "shape-half")

@@ -202,15 +202,10 @@ class Observation(NamedTuple):
     energy: Annotated[Floats, 1, Shown("of its placed tasks [power * vCPU s]", MOST_ENERGY, when=TASK_VIEWS)]
     job_mask: Annotated[Bytes, "window", Shown("1 for rows that hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|place|search")]
-    job_tokens: Annotated[Floats32, "token_window", len(columns.JobToken._fields)]
-    server_tokens: Annotated[Floats32, "token_server", len(columns.ServerToken._fields)]
-    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
-    move_tokens: Annotated[
-        Floats32,
-        "token_move",
-        len(columns.MoveToken._fields),
-        Shown(shape=("planned", "server", len(columns.MoveToken._fields))),
-    ]
+    job_tokens: Annotated[Floats32, "token_window", columns.JobToken]
+    server_tokens: Annotated[Floats32, "token_server", columns.ServerToken]
+    global_tokens: Annotated[Floats32, columns.GlobalToken]
+    move_tokens: Annotated[Floats32, "token_move", columns.MoveToken, Shown(shape=("planned", "server", -1))]
 
 
 class Environment(NamedTuple):

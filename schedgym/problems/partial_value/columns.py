@@ -6,9 +6,9 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32, Integers
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, unscaled
+from schedgym.core.scorer import log_odds, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 from schedgym.problems.partial_value.rules import MOST_SCORE
 from schedgym.solvers.dual_prices import LINEAR, LOG, POWER, solve_slot
@@ -24,38 +24,39 @@ COUNT_SCALE = 32.0
 class JobToken(NamedTuple):
     """A job; behind it stand its shares of the resources."""
 
-    value: float
-    served: float  # share
-    cap: float  # tasks that it may get
-    slots_left: float
-    marginal: float  # gain of one more task
-    density: float  # the same per dominant share
-    dominant: float  # share of all that it may get
-    linear: float  # its utility
-    power: float
-    log: float
-    done: float  # tasks served so far
-    exponent: float  # of a power
+    value: Annotated[float, "q(value, 3)"]
+    served: Annotated[float, "served share"]
+    cap: Annotated[float, "q(u, 20)"]
+    slots_left: Annotated[float, "q(slots left, 8), 0 if hidden"]
+    marginal: Annotated[float, "q(marginal, 1)"]
+    density: Annotated[float, "q(marginal, 50 dominant share)"]
+    dominant: Annotated[float, "dominant share of u tasks, at most 1"]
+    linear: Annotated[float, "1 if its utility is linear"]
+    power: Annotated[float, "1 if it is a power"]
+    log: Annotated[float, "1 if it is a logarithm"]
+    done: Annotated[float, "q(y, 20)"]
+    exponent: Annotated[float, "exponent of a power"]
 
 
 class ResourceToken(NamedTuple):
     """A resource."""
 
-    load: float  # if all active jobs got all that they may get
-    seen: float  # the visible jobs' part of it
+    load: Annotated[float, "q(load if all active jobs got u, 1)"]
+    seen: Annotated[float, "the visible jobs' part of that load"]
 
 
 class GlobalToken(NamedTuple):
     """The whole."""
 
-    slot: float
-    jobs: float  # active ones
-    beyond: float  # those beyond the window
-    whole: float  # 1 if tasks are
+    slot: Annotated[float, "q(slot, 32)"]
+    jobs: Annotated[float, "q(active jobs, 32)"]
+    beyond: Annotated[float, "q(jobs beyond the window, 32)"]
+    whole: Annotated[float, "1 if tasks are whole"]
 
 
 JOB = places(JobToken)
 JOB_FEATURES = len(JobToken._fields)
+JOB_ROW = Columns(JobToken, "resource: q(share, 0.02) of each resource")
 
 # Columns of scorers -----------------------------------------------------------------------------
 
@@ -266,11 +267,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
         put(x, 0, job_columns(seen, memo, i))
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("resources")),
     globals=names_of(GlobalToken),

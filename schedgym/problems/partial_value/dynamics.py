@@ -107,9 +107,9 @@ class Observation(NamedTuple):
     backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", rules.MOST_JOBS)]
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=rule")]
-    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    resource_tokens: Annotated[Floats32, "resource", len(columns.ResourceToken._fields)]
-    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature", columns.JOB_ROW]
+    resource_tokens: Annotated[Floats32, "resource", columns.ResourceToken]
+    global_tokens: Annotated[Floats32, columns.GlobalToken]
 
 
 class Environment(NamedTuple):

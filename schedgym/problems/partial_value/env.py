@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.partial_value.problem import PROBLEM
 
 
@@ -44,12 +44,7 @@ class PartialValueEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible active jobs, m that of
     resources. In a Box over jobs only the rows of visible jobs are read.
 
-    | view | space | meaning |
-    |---|---|---|
-    | `allocation` | `Box(W,)` | tasks of each job in this slot (discrete: whole numbers) |
-    | `prices` | `Box(m,)` in [-50, 50] | logarithm of each resource's price; continuous model only |
-    | `priority` | `Box(W,)` in [-1, 1] | a score s per job, whose value is multiplied by exp(10 s) |
-    | `rule` | `Discrete(8)` | the rule that decides this slot (`RULES` in `rules.py`) |
+    {views}
 
     In view `prices` every active job, also beyond the window, gets the tasks whose value exceeds their cost,
     $x = min(max(g(sum_i b_i r_ij) - y, 0), u)$, where g is the inverse of the slope f', b_i are the prices,
@@ -82,14 +77,9 @@ class PartialValueEnv(SchedulingEnv):
 
     Observations contain nothing about the future.
 
-    `observation="features"` gives float32 tokens, with q(x, c) = x / (x + c):
+    `observation="features"` gives the masks and float32 tokens, with q(x, c) = x / (x + c):
 
-    - `jobs` (W, 12 + m): q(value, 3); served share; q(u, 20); q(slots left, 8) (0 if hidden); q(marginal, 1);
-      q(marginal, 50 dominant share); dominant share of u tasks (at most 1); utility (one of three is 1);
-      q(y, 20); exponent; per resource q(share, 0.02).
-    - `resources` (m, 2): q(load if all active jobs got u, 1); the visible jobs' part of that load.
-    - `globals` (4,): q(slot, 32); q(active, 32); q(beyond the window, 32); 1 if tasks are whole.
-    - `job_mask`, `action_mask`.
+    {tokens}
 
     ## Rewards
     The reward is the value gained in the slot, $sum_j (f_j(y_j + x_j) - f_j(y_j))$; undiscounted, rewards sum
@@ -125,7 +115,4 @@ class PartialValueEnv(SchedulingEnv):
     id = "schedgym/PartialValue-v0"
 
 
-class PartialValueVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`PartialValueEnv`: same spaces, batched."""
-
-    env_class = PartialValueEnv
+PartialValueVectorEnv = vector_class(PartialValueEnv)

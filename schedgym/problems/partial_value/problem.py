@@ -14,16 +14,10 @@ UTILITIES = ("linear", "power", "log")
 SERVING = ("order", "program")
 HEAVY = ("job", "resource")
 VIEWS = (
-    View("allocation", "Box: tasks of each job in this slot", masked=False),
-    View(
-        "prices",
-        "Box: logarithm of the price of each resource; jobs get tasks whose value exceeds their cost",
-        masked=False,
-    ),
-    View(
-        "priority", "Box: a score per job that multiplies its value; tasks are served by value", masked=False
-    ),
-    View("rule", "Discrete: the rule that decides this slot"),
+    View("allocation", "Box(W,)", "tasks of each job in this slot (discrete: whole numbers)"),
+    View("prices", "Box(m,) in [-50, 50]", "logarithm of each resource's price; continuous model only"),
+    View("priority", "Box(W,) in [-1, 1]", "a score s per job, whose value is multiplied by exp(10 s)"),
+    View("rule", "Discrete(8)", "the rule that decides this slot (`RULES` in `rules.py`)"),
 )
 
 METRICS = (

@@ -219,6 +219,7 @@ def _fill_at(level: float, n: int, rows: Rows, scratch: Scratch, x: Floats) -> t
                 amount = (amount * root) ** power
                 bend = 0.5 * power * amount / level
             amount -= rows.served[r]
+            # at nothing or at the cap the amount stays where it is when the level moves
             if not (amount >= 0.0 and amount < ALMOST * rows.cap[r]):
                 bend = 0.0
             x[r] = min(max(amount, 0.0), rows.cap[r])
@@ -857,6 +858,7 @@ def allocate_by_priority(
         scratch.weight[r] = -1.0
         if largest <= 1.0 + TOLERANCE:
             factor = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
+            # the score that stands for the dominant share cancels it, whatever exp and log have rounded
             if abs(factor - largest) <= SAME_SCORE * largest:
                 factor = 1.0
                 largest = 1.0

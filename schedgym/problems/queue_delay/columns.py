@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32, Integers
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
@@ -21,41 +21,48 @@ COUNT_SCALE = 32.0  # n / (n + 32) scales counts
 class TaskToken(NamedTuple):
     """A waiting task, behind its demand of each resource, a share of the largest server."""
 
-    log_execution: float
-    waiting: float
-    arriving: float  # 1 if the task arrives at this epoch
+    log_execution: Annotated[float, "e(execution)"]
+    waiting: Annotated[float, "waiting / (waiting + 3600)"]
+    arriving: Annotated[float, "1 if it arrives at this epoch"]
 
 
 class ServerToken(NamedTuple):
     """A server, behind the capacity of each resource and what is free of each, as shares of the largest."""
 
-    released: float  # 1 if the epoch is its release
+    released: Annotated[float, "1 if the epoch is its release"]
 
 
 class GlobalToken(NamedTuple):
     """The epoch and the queue; behind it the mean demand of each resource, and then the next token."""
 
-    arrival: float  # 1 at an arrival epoch
-    completion: float  # 1 at a completion epoch
-    waiting: float  # waiting tasks
-    beyond: float  # those beyond the window
+    arrival: Annotated[float, "1 at an arrival epoch"]
+    completion: Annotated[float, "1 at a completion epoch"]
+    waiting: Annotated[float, "n / (n + 32) of the n waiting tasks"]
+    beyond: Annotated[float, "n / (n + 32) of those beyond the window"]
 
 
 class SubmittedToken(NamedTuple):
     """The clock, and the tasks submitted so far."""
 
-    clock: float
-    mean_log_execution: float  # of the token "log execution", as is its standard deviation
-    deviation_of_log_execution: float
-    #: l / (l + 1) of the load l that the tasks have offered: the work of the busier resource over what all
-    #: servers can do in the time since the first arrival
-    load: float
-    #: q / (q + 1), where q is the time since the last arrival over the mean time between arrivals so far: the
-    #: time since the first arrival over the number of tasks
-    quiet: float
+    clock: Annotated[float, "clock / (clock + 86400)"]
+    mean_log_execution: Annotated[float, "mean of e(execution) of the tasks submitted so far"]
+    deviation_of_log_execution: Annotated[float, "its standard deviation"]
+    load: Annotated[
+        float,
+        "l / (l + 1) of the load l so far (the time that all servers together would need for these tasks, in "
+        "the resource in which this is longest, over the time since the first arrival)",
+    ]
+    quiet: Annotated[
+        float,
+        "q / (q + 1), where q is the time since the last arrival over the mean time between arrivals so far "
+        "(the time since the first arrival over the number of tasks submitted)",
+    ]
 
 
 TASK, SERVER, GLOBAL, SUBMITTED = map(places, (TaskToken, ServerToken, GlobalToken, SubmittedToken))
+TASK_ROW = Columns("resource: demand of each resource", TaskToken)
+SERVER_ROW = Columns("resource: capacity of each resource", "resource: what is free of each", ServerToken)
+GLOBAL_ROW = Columns(GlobalToken, "resource: mean demand of each resource", SubmittedToken)
 
 # Columns of scorers -----------------------------------------------------------------------------
 #

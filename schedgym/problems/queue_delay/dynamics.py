@@ -29,6 +29,7 @@ from schedgym.core.arrays import (
     Shown,
     length,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.order import last_of
@@ -44,6 +45,7 @@ from schedgym.problems.queue_delay.columns import (
     SUBMITTED,
     TASK,
     WAITING_SCALE,
+    TaskToken,
 )
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
@@ -171,9 +173,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", "task_column", Shown(most=task_limits)]
-    server_tokens: Annotated[Floats32, "token_server", "server_column"]
-    global_tokens: Annotated[Floats32, "global_column"]
+    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=task_limits)]
+    server_tokens: Annotated[Floats32, "token_server", "server_column", columns.SERVER_ROW]
+    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW]
 
 
 class Environment(NamedTuple):
@@ -365,6 +367,7 @@ def close_epoch(env: Environment) -> float:
     servers = env.state.remaining.shape[0]
     delay = 0.0
     while True:
+        # first the completion epochs of this instant, by server
         for j in range(s.cursor, servers):
             if env.state.released[j]:
                 env.state.released[j] = False
@@ -374,6 +377,7 @@ def close_epoch(env: Environment) -> float:
                 s.released = j
                 return delay
         s.cursor = servers
+        # then its arrivals, one epoch each
         more = s.submitted < env.jobs.size.tasks
         if more and env.jobs.arrival[s.submitted] <= last_of(s.clock):
             delay += advance_clock(env, env.jobs.arrival[s.submitted])
@@ -392,6 +396,7 @@ def close_epoch(env: Environment) -> float:
         last = last_of(instant)
         if not (s.running > 0 and env.state.heap_time[0] <= last):
             continue  # only an arrival
+        # all completions of the next instant come before its first epoch
         while s.running > 0 and env.state.heap_time[0] <= last:
             delay += advance_clock(env, env.state.heap_time[0])
             task = heap.pop(env.state.heap_time, env.state.heap_task, s.running)
@@ -567,6 +572,7 @@ def observe_mask(env: Environment) -> None:
     if view == RULE:
         return  # every scheme is always feasible
     if view == ROUTE:
+        # the arriving task is the last of the queue; queueing it is always feasible
         i = s.queued - 1
         for j in range(servers):
             mask[j] = s.arriving >= 0 and fits(env.queue.demand, i, env.state.remaining, j)
@@ -624,14 +630,14 @@ def observe_units(env: Environment) -> None:
 
 
 @helper
-def write_task_token(env: Environment, i: int, task: int) -> None:
-    """Write the token of one waiting task, except for its waiting time."""
+def write_task_token(env: Environment, i: int, task: int, arriving: float) -> None:
+    """Write the token of one task that has not waited yet, with 1 for ``arriving`` if it arrives now."""
     tokens = env.observation.task_tokens
     resources = env.jobs.demand.shape[1]
     for r in range(resources):
         tokens[i, r] = env.jobs.demand[task, r]
-    tokens[i, resources + TASK.log_execution] = env.state.log_execution[task]
-    tokens[i, resources + TASK.arriving] = 0.0
+    token = TaskToken(log_execution=env.state.log_execution[task], waiting=0.0, arriving=arriving)
+    put(tokens[i], resources, token)
 
 
 @helper
@@ -654,14 +660,13 @@ def observe_features(env: Environment) -> None:
     resources = env.state.demand.shape[0]
     tokens = env.observation.task_tokens
     for i in range(s.fresh, shown):
-        write_task_token(env, i, env.state.queue_task[i])
+        write_task_token(env, i, env.state.queue_task[i], 0.0)
+    # waiting times are those of all tasks once the clock has moved
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
         tokens[i, resources + TASK.waiting] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
-        write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, resources + TASK.waiting] = 0.0
-        tokens[shown - 1, resources + TASK.arriving] = 1.0
+        write_task_token(env, shown - 1, s.arriving, 1.0)
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.queue_delay.problem import PROBLEM
 
 
@@ -43,12 +43,7 @@ class QueueDelayEnv(SchedulingEnv):
     The parameter `view` chooses the action space. W is the number of visible waiting tasks (slots), M that of
     servers:
 
-    | view | space | meaning |
-    |---|---|---|
-    | `placement` | `MultiDiscrete([W + 1, M])` | start a slot's task on a server; task W closes the epoch |
-    | `pick` | `Discrete(W + 1)` | start a slot's task on the server chosen by `rule`; W closes the epoch |
-    | `route` | `Discrete(M + 1)` | at arrivals only: a server for the arriving task, or M, the queue |
-    | `rule` | `Discrete(19)` | the policy that decides this epoch (`RULE_SCHEMES` in `rules.py`) |
+    {views}
 
     In view `route` a completion epoch needs no action: the server with the completed task (the *released*
     server) tries all waiting tasks in the order that parameter `order` gives, and starts those that fit. In
@@ -72,18 +67,9 @@ class QueueDelayEnv(SchedulingEnv):
     The arriving task is always visible: in its place among the waiting ones if it is within the window, else
     in the last slot. Observations contain nothing about the future.
 
-    `observation="features"` gives the same as float32 tokens, with e(t) = log1p(t) / log1p(86400):
+    `observation="features"` gives the same as float32 tokens, and masks; e(t) = log1p(t) / log1p(86400):
 
-    - `tasks` (W, R + 3): demand of the R resources; e(execution); waiting / (waiting + 3600); arriving.
-    - `servers` (M, 2 R + 1): capacity of the resources; what is free of them; released.
-    - `globals` (R + 9,): arrival epoch; completion epoch; n / (n + 32) of the number of waiting tasks, and of
-      those beyond the window; mean demand of the resources; clock / (clock + 86400); mean and standard
-      deviation of e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far (the time that
-      all servers together would need for the tasks submitted so far, in the resource in which this is
-      longest, over the time since the first arrival); q / (q + 1), where q is the time since the last arrival
-      over the mean time between arrivals so far (the time since the first arrival over the number of tasks
-      submitted).
-    - `task_mask`, `action_mask`.
+    {tokens}
 
     ## Rewards
     When n tasks wait while the time t passes, the reward is $-n t / K$, else 0. Undiscounted, an episode sums
@@ -129,7 +115,4 @@ class QueueDelayEnv(SchedulingEnv):
     id = "schedgym/QueueDelay-v0"
 
 
-class QueueDelayVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`QueueDelayEnv`: same spaces, batched."""
-
-    env_class = QueueDelayEnv
+QueueDelayVectorEnv = vector_class(QueueDelayEnv)

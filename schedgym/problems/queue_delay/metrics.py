@@ -15,7 +15,7 @@ import numpy as np
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, sizes_of
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
-from schedgym.core.order import percentile, sort
+from schedgym.core.order import percentile, share, sort
 from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -83,12 +83,6 @@ def waited_before(scratch: Scratch, pieces: int, time: float) -> float:
         return 0.0
     k = low - 1
     return scratch.piece_before[k] + min(time, scratch.piece_end[k]) - scratch.piece_begin[k]
-
-
-@helper
-def share(part: float, whole: float) -> float:
-    """Return ``part`` / ``whole``, or 0 if the whole is 0."""
-    return part / whole if whole > 0.0 else 0.0
 
 
 @helper

@@ -11,15 +11,12 @@ from schedgym.core.problem import Metric, Parameters, Problem, Statement, Varian
 from schedgym.errors import InvalidParameter
 
 VIEWS = (
-    View("placement", "MultiDiscrete (waiting task, server); the last task index closes the epoch"),
     View(
-        "pick",
-        "Discrete: the waiting task that starts now, on the server chosen by `rule`; the last: close",
+        "placement", "MultiDiscrete([W + 1, M])", "start a slot's task on a server; task W closes the epoch"
     ),
-    View(
-        "route", "Discrete, at arrivals only: a server, or (the last) the queue, which is served by `order`"
-    ),
-    View("rule", "Discrete: the policy that decides this whole epoch"),
+    View("pick", "Discrete(W + 1)", "start a slot's task on the server chosen by `rule`; W closes the epoch"),
+    View("route", "Discrete(M + 1)", "at arrivals only: a server for the arriving task, or M, the queue"),
+    View("rule", "Discrete(19)", "the policy that decides this epoch (`RULE_SCHEMES` in `rules.py`)"),
 )
 SERVER_RULES = ("first", "best", "worst", "dot", "best-product", "best-sum", "best-avgsum")
 ORDERS = ("submission", "execution", "norm", "product", "sum", "avgsum", "dot")

@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import ColumnSet, ScoredView, Scores, Tokens, TokenSet
@@ -17,58 +17,62 @@ COUNT_SCALE = 40.0  # n / (n + 40) scales the number of tasks
 class JobToken(NamedTuple):
     """A task."""
 
-    load: float
-    best_efficiency: float
-    mean_efficiency: float
-    near: float  # share of servers nearly as efficient as the best
-    placed: float
-    next: float  # in view search: it takes as long as the job
-    own_efficiency: float  # at its server
-    own_time: float
+    load: Annotated[float, "load / (load + mean load)"]
+    best_efficiency: Annotated[float, "highest efficiency"]
+    mean_efficiency: Annotated[float, "mean efficiency"]
+    near: Annotated[float, "share of the servers with at least 0.9 of the highest"]
+    placed: Annotated[float, "1 if it is placed"]
+    next: Annotated[float, "1 if it is next (view `search`: if it takes as long as the job, within 1e-9)"]
+    own_efficiency: Annotated[float, "efficiency on its server"]
+    own_time: Annotated[float, "time on its server"]
 
 
 class ServerToken(NamedTuple):
     """A server."""
 
-    limit: float  # capacity
-    time: float
-    pull: float  # time of the unplaced tasks that are most efficient there
+    limit: Annotated[float, "vCPU that the groups allow on it / the largest such number"]
+    time: Annotated[float, "time of its slowest group"]
+    pull: Annotated[
+        float,
+        "time that its vCPU would need for all unplaced tasks for which it is the most efficient server",
+    ]
 
 
-class PlaceToken(NamedTuple):
-    """A server in view place: these are of the next task."""
+class NextToken(NamedTuple):
+    """The next task on a server, behind the server's token in view place."""
 
-    limit: float
-    time: float
-    pull: float
-    efficiency: float
-    time_after: float
-    energy_share: float  # of the spare energy
-    legal: float
+    efficiency: Annotated[float, "in view `place`, of the next task there: efficiency"]
+    time_after: Annotated[float, "time"]
+    energy_share: Annotated[float, "(its energy minus its least energy) / spare energy"]
+    legal: Annotated[float, "1 if it is legal"]
 
 
 class PairToken(NamedTuple):
     """A task on a server, views plan and search."""
 
-    efficiency: float  # constant
-    time: float
-    energy: float  # its change
+    efficiency: Annotated[float, "efficiency"]
+    time: Annotated[float, "time there, if no other task moves"]
+    energy: Annotated[
+        float,
+        "change of its energy (from its least energy if it is not placed) / spare energy, at least -1",
+    ]
 
 
 class GlobalToken(NamedTuple):
     """The whole."""
 
-    progress: float
-    time: float  # of completion
-    energy: float
-    spare: float  # energy
-    least_to_come: float  # energy
-    tasks: float
-    load: float  # of the next task
+    progress: Annotated[float, "progress (share of the tasks placed, or moves / `max_moves`)"]
+    time: Annotated[float, "completion time / (completion time + pooled time)"]
+    energy: Annotated[float, "energy / cap"]
+    spare: Annotated[float, "spare energy / spare energy at first"]
+    least_to_come: Annotated[float, "least energy of the unplaced tasks / least energy of all"]
+    tasks: Annotated[float, "n / (n + 40) of the n tasks"]
+    load: Annotated[float, "the first feature of the next task"]
 
 
-JOB, SERVER, PAIR, GLOBAL = places(JobToken), places(PlaceToken), places(PairToken), places(GlobalToken)
+JOB, SERVER, PAIR, GLOBAL = places(JobToken), places(ServerToken), places(PairToken), places(GlobalToken)
 PAIR_FEATURES = len(PairToken._fields)
+SERVER_ROW, PAIR_ROW = Columns(ServerToken, NextToken), Columns(PairToken)
 
 # Columns of scorers -----------------------------------------------------------------------------
 
@@ -162,16 +166,16 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
-def place_columns(server: PlaceToken, about: GlobalToken) -> PlaceColumns:
+def place_columns(server: ServerToken, following: NextToken, about: GlobalToken) -> PlaceColumns:
     """Return the columns of a server for the next task."""
-    after, before, pull, energy = server.time_after, server.time, server.pull, server.energy_share
+    after, before, pull, energy = following.time_after, server.time, server.pull, following.energy_share
     return PlaceColumns(
         time_after=after,
         energy_share=energy,
         time_before=before,
         pull=pull,
         limit=server.limit,
-        efficiency=server.efficiency,
+        efficiency=following.efficiency,
         log_time_after=log_odds(after),
         log_time_before=log_odds(before),
         log_pull=log_odds(pull),
@@ -192,7 +196,11 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
         own = TaskLogarithms(load=log_odds(job.load), efficiency=math.log(job.own_efficiency + EDGE))
         put(memo.task, 0, own)
     else:
-        put(x, 0, place_columns(read(PlaceToken, seen.servers[i]), read(GlobalToken, seen.globals)))
+        server, following = (
+            read(ServerToken, seen.servers[i]),
+            read(NextToken, seen.servers[i, len(SERVER) :]),
+        )
+        put(x, 0, place_columns(server, following, read(GlobalToken, seen.globals)))
 
 
 @helper

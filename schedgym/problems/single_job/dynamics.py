@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Shown, length
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import resetter
@@ -38,6 +39,7 @@ from schedgym.solvers.placement import (
 )
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
+PAIRS_SHOWN = Shown(least=-1.0, shape=("task", "server", -1))
 GSA_SEED = 0  # the plan depends on the job alone
 
 NEAR = 0.9  # share of the highest efficiency from which a server is nearly as efficient
@@ -99,12 +101,10 @@ class Observation(NamedTuple):
 
     task_mask: Annotated[Bytes, "task", Shown("which rows hold a task")]
     action_mask: Annotated[Bytes, "mask", Shown("legal actions", when="view=place|search")]  # search needs it
-    job_tokens: Annotated[Floats32, "token_task", len(columns.JobToken._fields)]
-    server_tokens: Annotated[Floats32, "token_server", "server_column"]
-    pair_tokens: Annotated[
-        Floats32, "token_pair_task", "pair_column", Shown(least=-1.0, shape=("task", "server", -1))
-    ]
-    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
+    job_tokens: Annotated[Floats32, "token_task", columns.JobToken]
+    server_tokens: Annotated[Floats32, "token_server", "server_column", columns.SERVER_ROW]
+    pair_tokens: Annotated[Floats32, "token_pair_task", "pair_column", columns.PAIR_ROW, PAIRS_SHOWN]
+    global_tokens: Annotated[Floats32, columns.GlobalToken]
 
 
 class Scratch(NamedTuple):
@@ -569,13 +569,16 @@ def observe_servers(env: Environment) -> None:
         tokens[j, columns.SERVER.time] = scaled(before, unit)
         tokens[j, columns.SERVER.pull] = scaled(pull[j], narrow[j] * unit)
         if open_task:
-            tokens[j, columns.SERVER.efficiency] = jobs.efficiency[i, j]
-            tokens[j, columns.SERVER.time_after] = scaled(after, unit)
             energy = jobs.power[i] * leq
-            tokens[j, columns.SERVER.energy_share] = part(max(energy - least, 0.0), spare)
-            tokens[j, columns.SERVER.legal] = affordable(allowed, energy)
+            following = columns.NextToken(
+                efficiency=jobs.efficiency[i, j],
+                time_after=scaled(after, unit),
+                energy_share=part(max(energy - least, 0.0), spare),
+                legal=affordable(allowed, energy),
+            )
+            put(tokens[j], len(columns.SERVER), following)
         elif place:
-            clear(tokens[j, columns.SERVER.efficiency :])
+            clear(tokens[j, len(columns.SERVER) :])
 
 
 @helper

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.single_job.problem import PROBLEM
 
 
@@ -48,11 +48,7 @@ class SingleJobEnv(SchedulingEnv):
     ## Action Space
     The parameter `view` chooses the action space. N is the most tasks of a job, M the number of servers.
 
-    | view | space | meaning |
-    |---|---|---|
-    | `plan` | `Box(N, 2)` | server and vCPU of every task; all vCPU 0: sized by Eq. 16 |
-    | `place` | `Discrete(M)` | the server of the next task, in index order |
-    | `search` | `Discrete(N M + 1)` | i M + j moves task i to server j; N M stops |
+    {views}
 
     View `plan` is one step; only the rows of the job's tasks are read. View `search` starts with every task
     on its most efficient server (ties: the lowest index); TaPRA-fast starts there, too. A move is legal if
@@ -76,25 +72,12 @@ class SingleJobEnv(SchedulingEnv):
 
     {observations}
 
-    `observation="features"` gives float32 tokens. A time t becomes $t / (t + u)$, where u is the pooled time
-    (see Rewards), or in view `search` the present completion time, which thus becomes 0.5. The spare energy
-    is the cap minus the energy of the placed tasks and the least energy of all others; shares of it are at
-    most 1.
+    `observation="features"` gives the masks and float32 tokens. A time t becomes $t / (t + u)$, where u is
+    the pooled time (see Rewards), or in view `search` the present completion time, which thus becomes 0.5.
+    The spare energy is the cap minus the energy of the placed tasks and the least energy of all others;
+    shares of it are at most 1. Views `plan` and `search` have `pairs`, of each task on each server.
 
-    - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
-      with at least 0.9 of the highest; 1 if it is placed; 1 if it is next (view `search`: if it takes as long
-      as the job, within 1e-9); efficiency and time on its server.
-    - `servers` (M, 3): vCPU that the groups allow on it / the largest such number; time of its slowest group;
-      time that these vCPU would need for all unplaced tasks for which this server is the most efficient. In
-      view `place` (M, 7) with four more numbers on the next task there: efficiency; time; (its energy minus
-      its least energy) / spare energy; 1 if it is legal.
-    - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; time there, if no
-      other task moves; change of its energy (from its least energy if it is not placed) / spare energy, at
-      least -1.
-    - `globals` (7,): progress (share of the tasks placed, or moves / `max_moves`); completion time /
-      (completion time + pooled time); energy / cap; spare energy / spare energy at first; least energy of the
-      unplaced tasks / least energy of all; n / (n + 40); the first feature of the next task.
-    - `job_mask`, `action_mask`.
+    {tokens}
 
     Simple heuristics use few features. In view `place` the legal server with the least (time + share of the
     spare energy) gives completion times some 15% above those of TaPRA-fast (median, 40 tasks and 54 servers).
@@ -141,7 +124,4 @@ class SingleJobEnv(SchedulingEnv):
     id = "schedgym/SingleJob-v0"
 
 
-class SingleJobVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`SingleJobEnv`: same spaces, batched."""
-
-    env_class = SingleJobEnv
+SingleJobVectorEnv = vector_class(SingleJobEnv)

@@ -8,9 +8,9 @@ from schedgym.core.problem import Metric, Parameters, Problem, Statement, Varian
 from schedgym.errors import InvalidParameter
 
 VIEWS = (
-    View("plan", "Box: server and vCPU of every task, at once", masked=False),
-    View("place", "Discrete: the server of the next task"),
-    View("search", "Discrete: move one task of a complete placement to another server; the last stops"),
+    View("plan", "Box(N, 2)", "server and vCPU of every task; all vCPU 0: sized by Eq. 16"),
+    View("place", "Discrete(M)", "the server of the next task, in index order"),
+    View("search", "Discrete(N M + 1)", "i M + j moves task i to server j; N M stops"),
 )
 
 METRICS = (

@@ -13,7 +13,7 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.single_job import dynamics, views, workload
-from schedgym.problems.single_job.columns import PAIR_FEATURES, PlaceToken, ServerToken
+from schedgym.problems.single_job.columns import PAIR_FEATURES, NextToken, ServerToken
 from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
 from schedgym.problems.single_job.topology import has_weights
 from schedgym.solvers.placement import MEMBERS
@@ -38,13 +38,12 @@ class SingleJobSimulator(Simulator):
         tasks, servers, groups = (sizes[name] for name in ("task", "server", "group"))
         self.tasks, self.servers, self.groups = tasks, servers, groups
         view, units = parameters.view, parameters.observation == "dict"
-        shown = PlaceToken if view == "place" else ServerToken
         self._set_up(
             sizes={
                 **sizes,
                 "shown_group": groups if units and not self.weighted else 0,
                 "weighted_group": groups if units and self.weighted else 0,
-                "server_column": len(shown._fields),
+                "server_column": len(ServerToken._fields + (NextToken._fields if view == "place" else ())),
                 "pair_task": tasks if view in views.PAIR_VIEWS else 0,
                 "pair_column": servers * PAIR_FEATURES,
                 "member": MEMBERS if parameters.fallback == "gsa" else 0,
