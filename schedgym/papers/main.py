@@ -203,8 +203,16 @@ def print_figures(
         for remark in content["remarks"]:
             console.print(f"  {remark}", soft_wrap=True, style="dim")
 
-    how = {"scale": scale, "seed": seed, "n_jobs": n_jobs, "again": again, "all_readings": all_readings}
-    contents = reproduce(*names, folder=folder, tell=tell, **how)
+    contents = reproduce(
+        *names,
+        scale=scale,
+        folder=folder,
+        seed=seed,
+        n_jobs=n_jobs,
+        again=again,
+        all_readings=all_readings,
+        tell=tell,
+    )
     made = [content for content in contents if "error" not in content]
     counts = count_verdicts(judged["verdict"] for content in made for judged in content["claims"])
     figures = f"{len(made)} figures" + (f" of {len(contents)}" if len(made) < len(contents) else "")
