@@ -17,7 +17,7 @@ from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
 from schedgym.evaluation.standings import Board, Entry, Setting, board_of
-from schedgym.evaluation.statistics import Estimate, bootstrap_interval
+from schedgym.evaluation.statistics import Estimate, estimate
 from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
 
 WIDTH = 11.5  # inches
@@ -147,7 +147,7 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
     name = _bound_name(board)
     if axis_of(panel, "x").scale == "log" and not (bounds > 0).any():
         return dataclasses.replace(panel, rows=[*rows, f"{name}: 0"])  # off the axis
-    mean = Estimate(float(bounds.mean()), *bootstrap_interval(bounds, confidence))
+    mean = estimate(bounds, confidence=confidence)
     own = Series(name, [], [], bound=True, number=len(board.policies))
     series += _strip(own, len(rows), bounds, mean, f"{name}\nmean {estimate_text(mean)}")
     line = Line("x", mean.value, bound=f"mean {name}")

@@ -123,14 +123,14 @@ def number(value: float, like: float | None = None, digits: int = 4) -> str:
 
 def estimate_text(estimate: Estimate, factor: float = 1.0, unit: str = "") -> str:
     """An estimate times a factor, with its interval if it has one."""
-    value, low, high = (factor * part for part in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (factor * part for part in estimate)
     ends = f" [{number(low, value)}, {number(high, value)}]{unit}" if math.isfinite(low) else ""
     return number(value) + unit + ends
 
 
 def change_text(estimate: Estimate, ratio: bool) -> str:
     """A difference with its interval, or a ratio: one near 1 in percent."""
-    value, low, high = estimate.value, estimate.low, estimate.high
+    value, low, high = estimate
     show, unit = "{:+.3g}".format, ""
     if ratio and 0.5 <= value <= 2:
         value, low, high, unit = 100 * (value - 1), 100 * (low - 1), 100 * (high - 1), "%"
