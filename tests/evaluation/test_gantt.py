@@ -18,9 +18,10 @@ from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gantt
 from schedgym.evaluation.canvas import DARK, INK, PAPER, new_figure, svg_text
-from schedgym.evaluation.episodes import make_env, play, policy_rng
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.gantt import make_chart, plot_schedule
 from schedgym.evaluation.plan import acting_parameters
+from schedgym.playing import policy_rng
 
 FLOW = "schedgym/FlowtimePacking-v0"
 TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
