@@ -18,7 +18,7 @@ from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
 from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, estimate
-from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
+from schedgym.evaluation.wording import change_text, estimate_text, metric_text, setting_text, short_value
 
 WIDTH = 11.5  # inches
 MOST_GAPS = 12  # settings of an id in the panel of gaps
@@ -85,12 +85,6 @@ def plot_comparison(
     save_figure(figure, path)
 
 
-def _label(board: Board, mean: bool = False) -> str:
-    unit = f" [{board.metric.unit}]" if board.metric.unit else ""
-    name = board.metric.name.replace("_", " ")
-    return ("mean " if mean and "mean" not in name else "") + name + unit
-
-
 def _bound_name(board: Board) -> str:
     return "upper bound" if board.metric.better == "max" else "lower bound"
 
@@ -138,7 +132,7 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
         told = f"{entry.policy}\nmean {estimate_text(entry.mean)}"
         told += f"\ninterquartile mean {estimate_text(entry.middle)}"
         series += _strip(own, row, values[known], entry.mean, told)
-    label = f"{_label(board)} of each episode"
+    label = f"{metric_text(board.metric)} of each episode"
     panel = Panel(label, "", series, kind="means", x_scale="value", rows=rows)
     bounds = setting.entries[0].bounds
     bounds = bounds[~np.isnan(bounds)]
@@ -171,7 +165,7 @@ def _compared(entry: Entry, ratios: bool) -> Estimate:
 def _compared_label(board: Board, ratios: bool) -> str:
     if ratios:
         return f"{board.metric.name.replace('_', ' ')} / that of {board.reference}"
-    return f"difference to {board.reference}: {_label(board)}"
+    return f"difference to {board.reference}: {metric_text(board.metric)}"
 
 
 def differences_panel(board: Board, setting: Setting) -> Panel | None:
@@ -224,7 +218,7 @@ def effort_panel(board: Board, setting: Setting) -> Panel | None:
         lines = [Line("y", setting.bound, bound=f"mean {_bound_name(board)}")]
     return Panel(
         "policy time per episode",
-        _label(board, mean=True),
+        metric_text(board.metric, mean=True),
         series,
         kind="points",
         x_scale="time",
@@ -276,7 +270,7 @@ def sweep_panels(board: Board, name: str, settings: Sequence[Setting]) -> list[P
         if policy != board.reference:
             shown = {x: _compared(entry, ratios) for x, entry in found}
             differences.append(_band(policy, number, shown))
-    labels = name.replace("_", " "), _label(board, mean=True)
+    labels = name.replace("_", " "), metric_text(board.metric, mean=True)
     panel = Panel(*labels, means, x_scale="log" if scale == "log" else "linear", y_scale="value", apart=True)
     bounds = [setting.bound for setting in settings]
     if any(map(math.isfinite, bounds)):
