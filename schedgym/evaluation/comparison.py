@@ -59,9 +59,9 @@ class Difference:
     won: float = NAN
     tied: float = NAN
 
-    def row(self) -> dict[str, float]:
-        """The numbers under the names of DIFFERENCES."""
-        ends = self.difference.row("difference") | self.relative.row("relative", "relative_")
+    def row(self, before: str = "") -> dict[str, float]:
+        """The numbers under the names of DIFFERENCES, with ``before`` in front of ``low`` and ``high``."""
+        ends = self.difference.row("difference", before) | self.relative.row("relative", "relative_")
         return {**ends, "won": self.won, "tied": self.tied}
 
 

@@ -151,15 +151,15 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
 def _ratios(board: Board, settings: Iterable[Setting]) -> bool:
     """True if all values are positive: policies are then compared by ratios."""
     entries = [entry for setting in settings for entry in setting.entries]
-    paired = [entry for entry in entries if math.isfinite(entry.difference.value)]
-    relative = all(math.isfinite(entry.relative.value) for entry in paired)
+    paired = [entry for entry in entries if math.isfinite(entry.against.difference.value)]
+    relative = all(math.isfinite(entry.against.relative.value) for entry in paired)
     return relative and not any((entry.table <= 0).any() for entry in entries)
 
 
 def _compared(entry: Entry, ratios: bool) -> Estimate:
     """The difference to the reference, or the ratio to it."""
-    own = entry.relative
-    return Estimate(1 + own.value, 1 + own.low, 1 + own.high) if ratios else entry.difference
+    own = entry.against.relative
+    return Estimate(1 + own.value, 1 + own.low, 1 + own.high) if ratios else entry.against.difference
 
 
 def _compared_label(board: Board, ratios: bool) -> str:
@@ -181,9 +181,9 @@ def differences_panel(board: Board, setting: Setting) -> Panel | None:
             continue
         values = ((entry.table / rival) if ratios else (entry.table - rival)).ravel()
         remarks.append(change_text(mean, ratios))
-        told = f"{entry.policy}\n{remarks[-1]}\nbetter in {entry.won:.0%} of the episodes"
+        told = f"{entry.policy}\n{remarks[-1]}\nbetter in {entry.against.won:.0%} of the episodes"
         own = Series(entry.policy, [], [], number=board.policies.index(entry.policy))
-        told += f", equal in {entry.tied:.0%}"
+        told += f", equal in {entry.against.tied:.0%}"
         series += _strip(own, row, values[~np.isnan(values)], mean, told)
     better = "more" if board.metric.better == "max" else "less"
     return Panel(

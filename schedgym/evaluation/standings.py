@@ -17,7 +17,7 @@ import numpy as np
 from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
-from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
+from schedgym.evaluation.comparison import Comparison, Difference, Evaluation, Improvement, resamples_of
 from schedgym.evaluation.plan import Setting as Stored
 from schedgym.evaluation.statistics import (
     Estimate,
@@ -49,9 +49,7 @@ class Entry:
         mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
         relative_gap: the gap over the mean bound.
-        difference, relative: difference to the reference on the same episodes, absolute and as a share of
-            the reference's mean; nan for the reference itself.
-        won, tied: shares of the episodes in which it is better than the reference, or equal.
+        against: the reference on the same episodes; nan for the reference itself.
         improvement: an agent against the best policy that is not trained.
         ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
@@ -67,10 +65,7 @@ class Entry:
     middle: Estimate = Estimate()
     gap: Estimate = Estimate()
     relative_gap: Estimate = Estimate()
-    difference: Estimate = Estimate()
-    relative: Estimate = Estimate()
-    won: float = NAN
-    tied: float = NAN
+    against: Difference = Difference()
     improvement: Improvement = Improvement()
     ratios: Floats | None = None
 
@@ -298,8 +293,6 @@ def _compare(entries: list[Entry], comparison: Comparison, reference: str) -> No
         entry.middle = Estimate(interquartile_mean(table), *interval)
         entry.gap, entry.relative_gap = comparison.gap(label), comparison.gap(label, relative=True)
         if reference in tables and label != reference:
-            own = comparison.against(label, reference)
-            entry.difference, entry.relative = own.difference, own.relative
-            entry.won, entry.tied = own.won, own.tied
+            entry.against = comparison.against(label, reference)
         if entry.trainings:
             entry.improvement = comparison.improvement([label], baselines)
