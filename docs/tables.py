@@ -366,9 +366,8 @@ def plans() -> str:
             agent, *others = case["rows"]
             rivals = [row for row in others if ":" not in row["policy"]]
             best = best_of(case["id"], rivals)
-            cases.append(
-                (case, [(row, [agent, best]) for row in others if row in (best,) or row not in rivals])
-            )
+            kept = [row for row in others if row == best or row not in rivals]
+            cases.append((case, [(row, [agent, best]) for row in kept]))
     return part("plans.md", cases=cases, against=against)
 
 
