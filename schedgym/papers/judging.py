@@ -198,7 +198,8 @@ def excess(name: str, own: Values, other: Values | float, place: str = "") -> Ef
         other: values of the same draws, or a constant.
         place: place of the comparison.
     """
-    return Effect(name, *estimate_difference(own, other, relative=True), place)
+    found = estimate_difference(own, other, relative=True)
+    return Effect(name, found.value, found.low, found.high, place)
 
 
 def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect]:
@@ -266,7 +267,8 @@ def pool(whole: Effect, cases: Sequence[Effect], rule: Rule, contrary: Rule) -> 
 
 def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Effect:
     """Average over the draws a share, or a difference of two shares."""
-    return Effect(name, *estimate(shares), place, unit)
+    found = estimate(shares)
+    return Effect(name, found.value, found.low, found.high, place, unit)
 
 
 def grows(

@@ -279,8 +279,8 @@ def _shorter(
     table = delays.pivot(index=["episode", "servers"], columns="policy", values="value")
     found = {}
     for rival in rivals:
-        shares = (table[reference] < table[rival]).astype(float).groupby("episode").mean()
-        found[rival] = [*estimate(shares.to_numpy())]
+        shares = (table[reference] < table[rival]).astype(float).groupby("episode").mean().tolist()
+        found[rival] = [*estimate(shares)]
     return found
 
 
