@@ -27,6 +27,7 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.source import first_window
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
+from schedgym.playing import steps
 
 #: part of a trace -> its first and last window, as shares of the number of windows
 PARTS = {"training": (0.0, 0.6), "validation": (0.6, 0.8), "test": (0.8, 1.0)}
@@ -142,12 +143,8 @@ def best_baseline(
         policy = make_policy(name, problem.name)
         objectives = []
         for episode in episodes.tolist():
-            observation, _ = env.reset(seed=seed, options={"episode": episode})
-            policy.reset(env.interface, np.random.default_rng([seed, episode]))
-            done = False
-            while not done:
-                observation, _, terminated, truncated, info = env.step(policy(observation))
-                done = terminated or truncated
-            objectives.append(info["metrics"][metric.name])
+            rng = np.random.default_rng([seed, episode])
+            *_, last = steps(env, policy, seed=seed, episode=episode, rng=rng)
+            objectives.append(last.info["metrics"][metric.name])
         found.append((name, np.array(objectives)))
     return min(found, key=lambda pair: metric.sign * float(pair[1].mean()))

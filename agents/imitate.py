@@ -7,6 +7,7 @@ environment of its own that shows it what it reads.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from schedgym.core.arrays import Flags, Floats, Floats32, Integers
 from schedgym.core.policy import make_policy
 from schedgym.envs import SchedulingEnv
 from schedgym.extras import require
+from schedgym.playing import steps
 
 torch: Any = require("torch", "agents")
 
@@ -117,21 +119,16 @@ def demonstrate(
     starts: list[int] = []
     metrics: list[dict[str, float]] = []
     for episode in range(episodes):
-        observation, _ = shown.reset(seed=seed, options={"episode": episode})
         features, _ = seen.reset(seed=seed, options={"episode": episode})
-        policy.reset(shown.interface, np.random.default_rng([seed, episode]))
         starts.append(len(rewards))
-        done = False
-        while not done:
-            action = policy(observation)
+        played = steps(shown, policy, seed=seed, episode=episode, rng=np.random.default_rng([seed, episode]))
+        for step in itertools.islice(played, 1, None):  # after the begin
             for name, array in features.items():
                 rows[name].append(array.copy())
-            targets.append(_target(layout, action))
-            observation, reward, terminated, truncated, info = shown.step(action)
-            features = seen.step(action)[0]
-            rewards.append(reward)
-            done = terminated or truncated
-        metrics.append(info["metrics"])
+            targets.append(_target(layout, step.action))
+            features = seen.step(step.action)[0]
+            rewards.append(step.reward)
+        metrics.append(step.info["metrics"])
     return Demonstration(
         layout,
         {name: np.array(arrays) for name, arrays in rows.items()},

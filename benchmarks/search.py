@@ -18,8 +18,9 @@ from schedgym.agents.search_policy import SearchPolicy, make_contender
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.bench import chosen, finish
-from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.plan import acting_parameters
+from schedgym.playing import steps
 
 SEED = 424242
 EPISODES = 8

@@ -41,7 +41,7 @@ LAYERS: tuple[dict[str, str], ...] = (
         "documents": "YAML, read safely",
     },
     {"problems": "a folder each: workload, dynamics, rules, views, metrics, bounds"},
-    {"envs": "the environment and the vector environment"},
+    {"envs": "the environment and the vector environment", "playing": "an episode, step by step"},
     {"baselines": "the papers' algorithms, as policies"},
     {"agents": "networks, training, shipped agents"},
     {"evaluation": "runs, statistics, sweeps, plots, reports", "testing": "checks for problems and policies"},

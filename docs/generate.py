@@ -42,11 +42,12 @@ from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
 from schedgym.core.workload import Field  # noqa: E402
 from schedgym.documents import read_yaml  # noqa: E402
-from schedgym.evaluation.episodes import Step, make_env, steps  # noqa: E402
+from schedgym.evaluation.episodes import make_env  # noqa: E402
 from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
 from schedgym.evaluation.plan import acting_parameters  # noqa: E402
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits  # noqa: E402
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures, show, verdicts  # noqa: E402
+from schedgym.playing import Step, steps  # noqa: E402
 from schedgym.traces import formats  # noqa: E402
 from schedgym.traces.guess import WORDS  # noqa: E402
 

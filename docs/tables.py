@@ -24,10 +24,10 @@ from schedgym.board.entries import known, read_entries
 from schedgym.board.scores import Result, estimate_score, facts_of, ratio_to_bound
 from schedgym.board.suites import load_suite
 from schedgym.core.policy import list_policies
-from schedgym.core.problem import Parameters, get_problem
+from schedgym.core.problem import Parameters, get_problem, sign_of
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import read_yaml
-from schedgym.evaluation.statistics import bootstrap_interval, judge_interval
+from schedgym.evaluation.statistics import estimate, judge_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Figure, Paper, list_figures
@@ -158,7 +158,7 @@ def judge_setting(row: dict[str, str], usual: dict[str, str]) -> str:
         usual: its row at the default parameters.
     """
     rival, standard = (abs(float(each["rival_mean"])) for each in (row, usual))
-    loss = float(row["rival_difference"]) * (1 if row["better"] == "min" else -1)
+    loss = sign_of(row["better"]) * float(row["rival_difference"])
     if row["verdict"] == "worse" and loss > LEAST * (rival if rival >= LEAST * standard else standard):
         return "lost"
     return "won" if row["verdict"] == "better" else "level"
@@ -365,8 +365,8 @@ def searches() -> str:
         tried = json.loads(path.read_text(encoding="utf-8"))
         agent = tried["objectives"].pop("agent")
         for search, found in tried["objectives"].items():
-            rows.append((tried["id"], search, found, agent, bootstrap_interval(found, over=agent)))
-    return part("searches.md", rows=rows)
+            rows.append((tried["id"], search, found, agent))
+    return part("searches.md", rows=rows, against=against)
 
 
 def plans() -> str:
@@ -377,9 +377,8 @@ def plans() -> str:
             agent, *others = case["rows"]
             rivals = [row for row in others if ":" not in row["policy"]]
             best = best_of(case["id"], rivals)
-            cases.append(
-                (case, [(row, [agent, best]) for row in others if row in (best,) or row not in rivals])
-            )
+            kept = [row for row in others if row == best or row not in rivals]
+            cases.append((case, [(row, [agent, best]) for row in kept]))
     return part("plans.md", cases=cases, against=against)
 
 
@@ -415,11 +414,10 @@ def best_of(id: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return min(rows, key=lambda row: metric.sign * sum(row["objectives"]))
 
 
-def against(row: dict[str, Any], other: dict[str, Any]) -> str:
-    """The ratio of the means of two rows with its interval, by episode."""
-    found, known = row["objectives"], other["objectives"]
-    low, high = bootstrap_interval(found, over=known)  # nan where episodes are too few
-    return f"{sum(found) / sum(known):.3f}" + (f" [{low:.3f}, {high:.3f}]" if low <= high else "")
+def against(own: list[float], other: list[float]) -> str:
+    """The ratio of the means of objectives of the same episodes with its interval, if these are not few."""
+    found, low, high = estimate(own, other)
+    return f"{found:.3f}" + (f" [{low:.3f}, {high:.3f}]" if low <= high else "")
 
 
 def data_sets() -> str:

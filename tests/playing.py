@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import Outcome, _check_rewards
+from schedgym.playing import steps
 
 
 class Played(NamedTuple):
@@ -18,6 +20,23 @@ class Played(NamedTuple):
     metrics: dict[str, Any]
     rewards: list[float]
     record: ScheduleRecord
+
+
+class Acting(NamedTuple):
+    """A policy made of one, or of a function of observations; it tells ``note`` of its decisions."""
+
+    act: Callable[[Any], Any]
+    note: Callable[[Any, Any], None] | None
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        if hasattr(self.act, "reset"):
+            self.act.reset(interface, rng)
+
+    def __call__(self, observation: Any) -> Any:
+        action = self.act(observation)
+        if self.note is not None:
+            self.note(observation, action)
+        return action
 
 
 def play(
@@ -31,18 +50,9 @@ def play(
 
     A policy draws by the same seed. ``note`` is called with each observation and action.
     """
-    observation, _ = env.reset(seed=seed, options={} if workload is None else {"workload": workload})
-    if hasattr(act, "reset"):
-        act.reset(env.interface, np.random.default_rng(seed))
-    rewards: list[float] = []
-    ended = False
-    while not ended:
-        action = act(observation)
-        if note is not None:
-            note(observation, action)
-        observation, reward, terminated, truncated, info = env.step(action)
-        rewards.append(reward)
-        ended = terminated or truncated
+    rng = np.random.default_rng(seed)
+    _, *played = steps(env, Acting(act, note), seed=seed, workload=workload, rng=rng)
+    rewards, info, truncated = [step.reward for step in played], played[-1].info, played[-1].truncated
     record, module = env.record(), env.problem.module("metrics")
     module.validate(record)
     found = module.metrics(record)

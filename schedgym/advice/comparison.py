@@ -93,8 +93,8 @@ class LoadComparison:
     def differ(self) -> bool:
         """True if a policy differs significantly from the reference, by more than 1% (:meth:`against`)."""
         least = RELATIVE * float(self.run.means(self.reference).mean())
-        found = (self.against(policy, self.reference) for policy in self.run.outcomes)
-        return any((low > 0 or high < 0) and abs(difference) > least for difference, low, high in found)
+        found = (self.means.against(policy, self.reference).difference for policy in self.run.outcomes)
+        return any(own.differs and abs(own.value) > least for own in found)
 
 
 def is_idle(trace: Trace, comparison: LoadComparison) -> bool:

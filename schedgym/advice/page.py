@@ -13,6 +13,7 @@ from schedgym.errors import printable
 from schedgym.evaluation.canvas import draw_panels, svg_text
 from schedgym.evaluation.gantt import plot_schedule
 from schedgym.evaluation.pictures import Line, Panel, Series
+from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.wording import (
     interval_text,
     make_templates,
@@ -89,7 +90,7 @@ def _comparison(comparison: Any, title: str) -> Sheet:
     for row in comparison.table().to_dict("records"):
         low, high = row["difference_low"], row["difference_high"]
         same = row["policy"] == reference
-        mark = " *" if low > 0 or high < 0 else ""
+        mark = " *" if Estimate(row["difference"], low, high).differs else ""
         rows.append(
             [
                 row["policy"],

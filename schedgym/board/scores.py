@@ -23,7 +23,7 @@ from schedgym.board.suites import Instance, load_suite
 from schedgym.board.walls import Limits, play
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidSchedule, SchedgymError
-from schedgym.evaluation.statistics import Estimate, estimate
+from schedgym.evaluation.statistics import Estimate, estimate_difference
 from schedgym.evaluation.wording import estimate_text, four_digits
 
 LEAST = 0.01
@@ -171,8 +171,7 @@ def score_of(value: float, known: Known, usual: float, sign: float) -> float:
 
 def estimate_score(results: Iterable[Result], others: Iterable[Result] = ()) -> Estimate:
     """The mean score with its interval; given others' results of these instances, how much higher it is."""
-    theirs = [other.score for other in others]
-    return estimate(np.array([[result.score for result in results]]) - np.array(theirs or [0.0]))
+    return estimate_difference([own.score for own in results], [other.score for other in others] or 0.0)
 
 
 def ratio_to_bound(results: Iterable[Result]) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 
 from schedgym.cli.common import (
     command,
-    make_table,
     pairs,
     policy_names,
     say,
@@ -16,7 +15,7 @@ from schedgym.cli.common import (
 )
 from schedgym.core.files import check_output
 from schedgym.core.problem import get_problem
-from schedgym.evaluation.wording import make_console
+from schedgym.evaluation.wording import make_console, make_table
 from schedgym.extras import require
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from schedgym.cli.common import application, command, make_table, pairs, say, write_json
+from schedgym.cli.common import application, command, pairs, say, write_json
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
+from schedgym.evaluation.wording import four_digits, interval_text, make_console, make_table, percent_text
 
 agents = typer.Typer(help="List and show trained agents.", rich_markup_mode=None)
 application.add_typer(agents, name="agents")

@@ -12,14 +12,13 @@ from schedgym.cli.common import (
     application,
     command,
     fill_template,
-    make_table,
     say,
     write_json,
     write_new,
 )
 from schedgym.core.files import check_output, read_text
 from schedgym.errors import RunAborted
-from schedgym.evaluation.wording import estimate_text, four_digits, make_console
+from schedgym.evaluation.wording import estimate_text, four_digits, make_console, make_table, metric_text
 
 CLOCK = 10  # times its limit of CPU time that a decision may take
 #: view in which a searched program may act -> entry of the observation that says which choices there are
@@ -80,14 +79,7 @@ def run(asked: Asked) -> None:
         say(f"not restricted on this system: {text}", stderr=True)
     metric = report.results[0].instance.objective
     title = f"{asked.candidate} on {asked.suite}/{asked.set}"
-    headings = (
-        "size",
-        "instances",
-        "score",
-        f"mean {metric.name}" + (f" [{metric.unit}]" if metric.unit else ""),
-        "ratio to bound",
-        "refused",
-    )
+    headings = ("size", "instances", "score", metric_text(metric, mean=True), "ratio to bound", "refused")
     sizes = {**report.sizes, "all": report.results}
     rows = [(size, *_row(own)) for size, own in sizes.items()]
     right = {heading: {"justify": "right"} for heading in headings[1:]}

@@ -5,13 +5,14 @@ from typing import Any
 
 from rich.text import Text
 
-from schedgym.cli.common import command, make_table
+from schedgym.cli.common import command
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.errors import UnknownName
 from schedgym.evaluation.wording import (
     describe_range,
     describe_space,
     make_console,
+    make_table,
     options_text,
     value_text,
 )

@@ -7,13 +7,11 @@ import json
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from schedgym._version import __version__
 from schedgym.core.files import atomic_write
@@ -212,35 +210,6 @@ def _number(name: str, text: str, fraction: bool) -> float | int:
 
 
 # output --------------------------------------------------------------------------------------------
-
-
-def make_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str] | None], **columns: Mapping[str, Any]
-) -> Table:
-    """A table of plain texts.
-
-    Args:
-        title: "" for none.
-        headings: headings of the columns; they may have several lines.
-        rows: rows of as many cells; None is a line between rows.
-        columns: heading -> rich's options of the column.
-    """
-    table = Table(
-        title=one_line(title) or None,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for heading in headings:
-        table.add_column(heading, **columns.get(heading, {}))
-    for row in rows:
-        if row is None:
-            table.add_section()
-        else:
-            table.add_row(*map(one_line, row))
-    return table
 
 
 def say(text: str, stderr: bool = False) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from schedgym.cli.common import (
     FEW,
     command,
-    make_table,
     named_policies,
     pairs,
     policy_options,
@@ -30,6 +29,8 @@ from schedgym.evaluation.wording import (
     has_width,
     interval_text,
     make_console,
+    make_table,
+    metric_text,
     options_text,
     percent_text,
     value_text,
@@ -412,7 +413,7 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
     bounded = any(own.bound(label).size for _, own in comparisons for label in own.tables)
     measured = set(evaluation.frame["metric"])
     names = [name for name in variant.table if name != objective.name and name in measured]
-    fixed = [*swept, "policy", _heading(problem, objective.name), "95% interval"]
+    fixed = [*swept, "policy", metric_text(objective), "95% interval"]
     fixed += ["ratio to bound"] * bounded
     fixed += [f"vs {reference} [{objective.unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
     fixed.append("policy time [ms]")
@@ -435,7 +436,8 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
             shown = [""] * len(setting)
             if share := evaluation.metric(label, "truncated", **setting).mean():
                 truncated.append(f"{label} ({round(share * table.size)} of {table.size})")
-    _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
+    headings = [metric_text(problem.metric(name)) for name in names]
+    _print_fitted(variant.title, fixed, headings, rows, len(swept))
     _print_notes(evaluation, bounded, truncated)
     say(context)
 
@@ -466,7 +468,7 @@ def _print_trainings(plan: Plan, evaluation: "Evaluation") -> None:
     def percent(share: float) -> str:
         return f"{percent_text(100 * share)}%"
 
-    objective = _heading(plan.problem, evaluation.objective.name)
+    objective = metric_text(evaluation.objective)
     for own in _trainings(plan, evaluation):
         setting = "".join(f"{name} {value_text(value)}: " for name, value in own["setting"].items())
         say(
@@ -545,11 +547,6 @@ def _print_notes(evaluation: "Evaluation", bounded: bool, truncated: list[str]) 
         say(f"in a view of their own: {text}")
 
 
-def _heading(problem: Problem, name: str) -> str:
-    unit = problem.metric(name).unit
-    return name.replace("_", " ") + (f" [{unit}]" if unit else "")
-
-
 def _signed(value: float) -> str:
     return ("+" if value > 0 else "") + four_digits(value)
 
@@ -560,9 +557,9 @@ def _difference(found: "Difference | None", absolute: bool) -> list[str]:
         return ["reference", "", ""] if absolute else ["reference", ""]
     own, relative = found.difference, percent_text(100 * found.relative.value)
     # both intervals resample the same episodes, but only this one always exists
-    mark = " *" if own.low > 0 or own.high < 0 else "  "
+    mark = " *" if own.differs else "  "
     if absolute:
         return [_signed(own.value) + mark, interval_text(own.low, own.high, _signed), relative]
     low, high = 100 * found.relative.low, 100 * found.relative.high
-    mark = " *" if low > 0 or high < 0 else "  "
+    mark = " *" if found.relative.differs else "  "
     return [relative + mark, interval_text(low, high, percent_text)]

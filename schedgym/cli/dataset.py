@@ -5,11 +5,11 @@ import dataclasses
 
 import numpy as np
 
-from schedgym.cli.common import command, make_table, say
+from schedgym.cli.common import command, say
 from schedgym.cli.compare import Contenders, plan_contenders
 from schedgym.cli.parameters import command_of, parameter_options
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.wording import four_digits, make_console
+from schedgym.evaluation.wording import four_digits, make_console, make_table, metric_text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def dataset(asked: Asked, **given: str | None) -> None:
         played = sum(int(episode["total_steps"]) for episode in own)
         mean = float(np.mean([episode[objective.name] for episode in own]))
         rows.append((label, str(len(own)), f"{played:,}", four_digits(mean)))
-    headings = ("policy", "episodes", "steps", f"mean {objective.name} [{objective.unit}]")
+    headings = ("policy", "episodes", "steps", metric_text(objective, mean=True))
     right = {heading: {"justify": "right"} for heading in headings[1:]}
     make_console().print(make_table(asked.output, headings, rows, **right))
     size = written.storage.get_size()

@@ -7,7 +7,6 @@ from typing import Any
 
 from schedgym.cli.common import (
     command,
-    make_table,
     named_policies,
     pairs,
     policy_options,
@@ -17,7 +16,7 @@ from schedgym.cli.common import (
 from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.wording import four_digits, make_console
+from schedgym.evaluation.wording import four_digits, make_console, make_table
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
-from schedgym.cli.common import application, command, make_table, say, write_json
+from schedgym.cli.common import application, command, say, write_json
 from schedgym.core.files import check_output
-from schedgym.evaluation.wording import four_digits, make_console, value_text
+from schedgym.evaluation.wording import four_digits, make_console, make_table, value_text
 
 trace = typer.Typer(help="List, inspect and fetch cluster traces.", rich_markup_mode=None)
 application.add_typer(trace, name="trace")

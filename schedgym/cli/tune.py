@@ -9,7 +9,6 @@ from typing import Any
 from schedgym.cli.common import (
     FEW,
     command,
-    make_table,
     pairs,
     policy_options,
     say,
@@ -19,7 +18,16 @@ from schedgym.cli.parameters import command_of, parameter_options, parse_paramet
 from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.wording import four_digits, interval_text, make_console, options_text, percent_text
+from schedgym.evaluation.statistics import Estimate
+from schedgym.evaluation.wording import (
+    four_digits,
+    interval_text,
+    make_console,
+    make_table,
+    metric_text,
+    options_text,
+    percent_text,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,17 +104,16 @@ def _candidates(policy: str, problem: Problem, texts: Sequence[str]) -> dict[str
 
 
 def _print_candidates(found: Any) -> None:
-    unit = f" [{found.objective.unit}]" if found.objective.unit else ""
     rows = []
     for row in found.candidates:
         relative, low, high = (100 * row[name] for name in ("relative", "relative_low", "relative_high"))
-        mark = " *" if row["low"] > 0 or row["high"] < 0 else "  "
+        mark = " *" if Estimate(row["difference"], row["low"], row["high"]).differs else "  "
         cells = ["defaults", "", ""]
         if row["options"]:
             cells = [options_text(row["options"]), percent_text(relative) + mark]
             cells.append(interval_text(low, high, percent_text))
         rows.append((cells[0], four_digits(row["mean"]), *cells[1:]))
-    headings = ("options", found.objective.name.replace("_", " ") + unit, "vs defaults [%]", "95% interval")
+    headings = ("options", metric_text(found.objective), "vs defaults [%]", "95% interval")
     table = make_table(f"{found.policy} on {found.id}", headings, rows)
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True

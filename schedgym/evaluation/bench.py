@@ -27,9 +27,10 @@ import numpy as np
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
-from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import acting_parameters, find_id
+from schedgym.playing import steps
 
 SCALAR_STEPS, VECTOR_STEPS = 60_000, 4_000
 WARM_UP = 20_000

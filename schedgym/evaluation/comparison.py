@@ -19,6 +19,7 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.statistics import (
     Estimate,
     estimate,
+    estimate_difference,
     improvements,
     interquartile_mean,
     performance_ratios,
@@ -58,9 +59,9 @@ class Difference:
     won: float = NAN
     tied: float = NAN
 
-    def row(self) -> dict[str, float]:
-        """The numbers under the names of DIFFERENCES."""
-        ends = self.difference.row("difference") | self.relative.row("relative", "relative_")
+    def row(self, before: str = "") -> dict[str, float]:
+        """The numbers under the names of DIFFERENCES, with ``before`` in front of ``low`` and ``high``."""
+        ends = self.difference.row("difference", before) | self.relative.row("relative", "relative_")
         return {**ends, "won": self.won, "tied": self.tied}
 
 
@@ -106,9 +107,11 @@ class Comparison:
     together: int = 1
     draws: int | None = None
 
-    def _estimate(self, table: Floats, over: Floats | None = None, **more: Any) -> Estimate:
-        confidence = more.pop("confidence", self.confidence)
-        return estimate(table, over, confidence, resamples_of(table.size, self.draws), **more)
+    def _estimate(
+        self, table: Floats, *others: Floats, by: Callable[..., Estimate] = estimate, **more: Any
+    ) -> Estimate:
+        how = {"confidence": self.confidence, "resamples": resamples_of(table.size, self.draws)}
+        return by(table, *others, **(how | more))
 
     def complete(self, label: str) -> Flags:
         """True for each episode that all trainings of a policy ran, [episodes]."""
@@ -132,24 +135,20 @@ class Comparison:
         bounds = self.bound(label)
         if not bounds.size or (relative and not bounds.mean() > 0):
             return Estimate()
-        return self._estimate(self.metric.sign * (self.values(label) - bounds), bounds if relative else None)
+        gaps = self.metric.sign * (self.values(label) - bounds)
+        return self._estimate(gaps, *([bounds] if relative else []))
 
     def against(self, label: str, other: str) -> Difference:
         """A policy against another one, whose trainings count by their mean; nan without common episodes."""
         both = self.complete(label) & self.complete(other)
         if not both.any():
             return Difference()
-        rival = self.tables[other][:, both].mean(axis=0)
-        differences = self.tables[label][:, both] - rival
-        estimated = functools.partial(
-            self._estimate, confidence=1.0 - (1.0 - self.confidence) / self.together
-        )
-        return Difference(
-            estimated(differences),
-            estimated(differences, np.sign(rival.mean()) * rival) if rival.mean() else Estimate(),
-            float((self.metric.sign * differences < 0).mean()),
-            float((differences == 0).mean()),
-        )
+        own, rival = self.tables[label][:, both], self.tables[other][:, both].mean(axis=0)
+        better = improvements(own, rival, self.metric.sign)
+        confidence = 1.0 - (1.0 - self.confidence) / self.together
+        paired = functools.partial(self._estimate, own, rival, by=estimate_difference, confidence=confidence)
+        won, tied = (float((better == value).mean()) for value in (1.0, 0.5))
+        return Difference(paired(), paired(relative=True), won, tied)
 
     def ratios(self) -> dict[str, Floats]:
         """Label -> factors to the best of each episode, shaped as its table; empty if a value is negative."""
@@ -175,13 +174,14 @@ class Comparison:
             return Improvement()
         rival = min(means, key=lambda label: self.metric.sign * means[label])
         table, base = table[:, ran], self.tables[rival][0, ran]
-        middle = functools.partial(self._estimate, statistic=interquartile_mean)
+        middle = functools.partial(self._estimate, table, statistic=interquartile_mean)
+        paired = functools.partial(middle, base, by=estimate_difference)
         return Improvement(
             rival,
             float(base.mean()),
-            middle(table),
-            middle(table - base),
-            middle(table - base, np.sign(base.mean()) * base) if base.mean() else Estimate(),
+            middle(),
+            paired(),
+            paired(relative=True),
             self._estimate(improvements(table, base, self.metric.sign)),
         )
 

@@ -21,7 +21,7 @@ from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import progress_bar
-from schedgym.evaluation.episodes import Environments, check_entrant, steps
+from schedgym.evaluation.episodes import Environments, check_entrant
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Entrant,
@@ -34,6 +34,7 @@ from schedgym.evaluation.plan import (
 )
 from schedgym.evaluation.runner import count_episodes
 from schedgym.extras import require
+from schedgym.playing import steps
 
 
 def create_dataset(

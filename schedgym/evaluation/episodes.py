@@ -16,7 +16,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -25,11 +25,11 @@ from schedgym.core.arrays import Floats
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Policy
 from schedgym.core.problem import Metric, Parameters, Problem
-from schedgym.core.snapshots import Model
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation.plan import Entrant, baseline, resolve_id
+from schedgym.playing import policy_rng, steps
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
 RELATIVE_TOLERANCE = 1e-9
@@ -71,62 +71,6 @@ def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> Scheduling
     values = baseline(problem, id, parameters)
     problem.build(id, values)  # refuses before Gymnasium wraps anything
     return cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped)
-
-
-def policy_rng(seed: int, episode: int, label: str) -> np.random.Generator:
-    """A policy's random numbers in an episode: a function of these three and nothing else."""
-    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=tuple(label.encode())))
-
-
-class Step(NamedTuple):
-    """An episode after its begin, or after a step.
-
-    Attributes:
-        observation: of which the next decision is made.
-        reward: of the step; 0 at the begin.
-        seconds: time on the wall that the policy took for its decision, without that of compiling [s].
-        ended: True after the last step.
-        truncated: True if the episode ended with work left.
-        info: of the step.
-        action: the policy's decision, which the step has carried out; None at the begin.
-    """
-
-    observation: Any
-    reward: float = 0.0
-    seconds: float = 0.0
-    ended: bool = False
-    truncated: bool = False
-    info: Mapping[str, Any] = {}
-    action: Any = None
-
-
-def steps(
-    env: SchedulingEnv,
-    policy: Policy,
-    *,
-    seed: int = 0,
-    episode: int = 0,
-    label: str = "",
-    workload: Workload | None = None,
-) -> Iterator[Step]:
-    """Play an episode step by step, for arguments as of :func:`play`; yields its begin, and each step.
-
-    The state of the environment is that after the step until the next one is asked for.
-    """
-    options: dict[str, Any] = {"episode": episode} if workload is None else {"workload": workload}
-    observation, _ = env.reset(seed=seed, options=options)
-    policy.reset(env.interface, policy_rng(seed, episode, label))
-    if plans := getattr(policy, "plans", ""):
-        cast(Any, policy).bind(Model(env.simulator, clairvoyant=plans == "clairvoyant"))
-    yield Step(observation)
-    step, clock, ended = env.step, time.perf_counter, False
-    while not ended:
-        began = clock() - COMPILATION.seconds
-        action = policy(observation)
-        seconds = clock() - COMPILATION.seconds - began
-        observation, reward, terminated, truncated, info = step(action)
-        ended = terminated or truncated
-        yield Step(observation, reward, seconds, ended, bool(truncated), info, action)
 
 
 def play(

@@ -35,7 +35,7 @@ from schedgym.traces import names_file
 FILES = ("workload", "trace", "nodes")
 #: what results depend on, beside baselines and agents
 SHARED = (
-    *("core", "solvers", "traces", "problems", "envs.py"),
+    *("core", "solvers", "traces", "problems", "documents.py", "envs.py", "playing.py", "spaces.py"),
     *("evaluation/episodes.py", "evaluation/plan.py"),
 )
 DRAWING = ("render.py",)  # of a problem

@@ -17,8 +17,8 @@ from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
 from schedgym.evaluation.standings import Board, Entry, Setting, board_of
-from schedgym.evaluation.statistics import Estimate, bootstrap_interval
-from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
+from schedgym.evaluation.statistics import Estimate, estimate
+from schedgym.evaluation.wording import change_text, estimate_text, metric_text, setting_text, short_value
 
 WIDTH = 11.5  # inches
 MOST_GAPS = 12  # settings of an id in the panel of gaps
@@ -85,12 +85,6 @@ def plot_comparison(
     save_figure(figure, path)
 
 
-def _label(board: Board, mean: bool = False) -> str:
-    unit = f" [{board.metric.unit}]" if board.metric.unit else ""
-    name = board.metric.name.replace("_", " ")
-    return ("mean " if mean and "mean" not in name else "") + name + unit
-
-
 def _bound_name(board: Board) -> str:
     return "upper bound" if board.metric.better == "max" else "lower bound"
 
@@ -138,7 +132,7 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
         told = f"{entry.policy}\nmean {estimate_text(entry.mean)}"
         told += f"\ninterquartile mean {estimate_text(entry.middle)}"
         series += _strip(own, row, values[known], entry.mean, told)
-    label = f"{_label(board)} of each episode"
+    label = f"{metric_text(board.metric)} of each episode"
     panel = Panel(label, "", series, kind="means", x_scale="value", rows=rows)
     bounds = setting.entries[0].bounds
     bounds = bounds[~np.isnan(bounds)]
@@ -147,7 +141,7 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
     name = _bound_name(board)
     if axis_of(panel, "x").scale == "log" and not (bounds > 0).any():
         return dataclasses.replace(panel, rows=[*rows, f"{name}: 0"])  # off the axis
-    mean = Estimate(float(bounds.mean()), *bootstrap_interval(bounds, confidence))
+    mean = estimate(bounds, confidence=confidence)
     own = Series(name, [], [], bound=True, number=len(board.policies))
     series += _strip(own, len(rows), bounds, mean, f"{name}\nmean {estimate_text(mean)}")
     line = Line("x", mean.value, bound=f"mean {name}")
@@ -157,21 +151,21 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
 def _ratios(board: Board, settings: Iterable[Setting]) -> bool:
     """True if all values are positive: policies are then compared by ratios."""
     entries = [entry for setting in settings for entry in setting.entries]
-    paired = [entry for entry in entries if math.isfinite(entry.difference.value)]
-    relative = all(math.isfinite(entry.relative.value) for entry in paired)
+    paired = [entry for entry in entries if math.isfinite(entry.against.difference.value)]
+    relative = all(math.isfinite(entry.against.relative.value) for entry in paired)
     return relative and not any((entry.table <= 0).any() for entry in entries)
 
 
 def _compared(entry: Entry, ratios: bool) -> Estimate:
     """The difference to the reference, or the ratio to it."""
-    own = entry.relative
-    return Estimate(1 + own.value, 1 + own.low, 1 + own.high) if ratios else entry.difference
+    own = entry.against.relative
+    return Estimate(1 + own.value, 1 + own.low, 1 + own.high) if ratios else entry.against.difference
 
 
 def _compared_label(board: Board, ratios: bool) -> str:
     if ratios:
         return f"{board.metric.name.replace('_', ' ')} / that of {board.reference}"
-    return f"difference to {board.reference}: {_label(board)}"
+    return f"difference to {board.reference}: {metric_text(board.metric)}"
 
 
 def differences_panel(board: Board, setting: Setting) -> Panel | None:
@@ -187,9 +181,9 @@ def differences_panel(board: Board, setting: Setting) -> Panel | None:
             continue
         values = ((entry.table / rival) if ratios else (entry.table - rival)).ravel()
         remarks.append(change_text(mean, ratios))
-        told = f"{entry.policy}\n{remarks[-1]}\nbetter in {entry.won:.0%} of the episodes"
+        told = f"{entry.policy}\n{remarks[-1]}\nbetter in {entry.against.won:.0%} of the episodes"
         own = Series(entry.policy, [], [], number=board.policies.index(entry.policy))
-        told += f", equal in {entry.tied:.0%}"
+        told += f", equal in {entry.against.tied:.0%}"
         series += _strip(own, row, values[~np.isnan(values)], mean, told)
     better = "more" if board.metric.better == "max" else "less"
     return Panel(
@@ -224,7 +218,7 @@ def effort_panel(board: Board, setting: Setting) -> Panel | None:
         lines = [Line("y", setting.bound, bound=f"mean {_bound_name(board)}")]
     return Panel(
         "policy time per episode",
-        _label(board, mean=True),
+        metric_text(board.metric, mean=True),
         series,
         kind="points",
         x_scale="time",
@@ -276,7 +270,7 @@ def sweep_panels(board: Board, name: str, settings: Sequence[Setting]) -> list[P
         if policy != board.reference:
             shown = {x: _compared(entry, ratios) for x, entry in found}
             differences.append(_band(policy, number, shown))
-    labels = name.replace("_", " "), _label(board, mean=True)
+    labels = name.replace("_", " "), metric_text(board.metric, mean=True)
     panel = Panel(*labels, means, x_scale="log" if scale == "log" else "linear", y_scale="value", apart=True)
     bounds = [setting.bound for setting in settings]
     if any(map(math.isfinite, bounds)):

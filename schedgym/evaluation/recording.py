@@ -15,9 +15,10 @@ from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
 from schedgym.extras import require
+from schedgym.playing import steps
 
 MOVING = (".gif", ".mp4")
 LAST = 2.0  # seconds for which the last picture stands

@@ -265,7 +265,7 @@ class _Page:
 
     def verdict(self, board: Board, entry: Entry) -> str:
         """Return "good" or "bad" for a policy beside the reference; "" if the difference may be chance."""
-        judged = judge_interval(entry.relative.low, entry.relative.high, board.metric.better)
+        judged = judge_interval(entry.against.relative.low, entry.against.relative.high, board.metric.better)
         return {"better": "good", "worse": "bad"}.get(judged, "")
 
     def facts(self) -> list[tuple[str, str, str]]:

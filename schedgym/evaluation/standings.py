@@ -17,7 +17,7 @@ import numpy as np
 from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
-from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
+from schedgym.evaluation.comparison import Comparison, Difference, Evaluation, Improvement, resamples_of
 from schedgym.evaluation.plan import Setting as Stored
 from schedgym.evaluation.statistics import (
     Estimate,
@@ -49,9 +49,7 @@ class Entry:
         mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
         relative_gap: the gap over the mean bound.
-        difference, relative: difference to the reference on the same episodes, absolute and as a share of
-            the reference's mean; nan for the reference itself.
-        won, tied: shares of the episodes in which it is better than the reference, or equal.
+        against: the reference on the same episodes; nan for the reference itself.
         improvement: an agent against the best policy that is not trained.
         ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
@@ -67,10 +65,7 @@ class Entry:
     middle: Estimate = Estimate()
     gap: Estimate = Estimate()
     relative_gap: Estimate = Estimate()
-    difference: Estimate = Estimate()
-    relative: Estimate = Estimate()
-    won: float = NAN
-    tied: float = NAN
+    against: Difference = Difference()
     improvement: Improvement = Improvement()
     ratios: Floats | None = None
 
@@ -94,14 +89,18 @@ class Setting:
         label: text of those that differ between the board's settings; "" if there is one setting.
         episodes: (seed, episode) of each column of the entries' tables.
         entries: one per policy, the best mean first.
-        bound: mean bound of the episodes; nan: none.
     """
 
     parameters: dict[str, Any]
     label: str
     episodes: list[Episode]
     entries: list[Entry]
-    bound: float = NAN
+
+    @property
+    def bound(self) -> float:
+        """Mean bound of the episodes; nan: none."""
+        known = self.entries[0].bounds[~np.isnan(self.entries[0].bounds)]
+        return float(known.mean()) if known.size else NAN
 
     def entry(self, policy: str) -> Entry | None:
         """The entry of a policy."""
@@ -216,8 +215,8 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
     for setting in settings:
         tables = {entry.policy: entry.table for entry in setting.entries}
         bounds = setting.entries[0].bounds
-        _compare(setting.entries, Comparison(metric, tables, bounds, confidence, draws=DRAWS), reference)
-        setting.entries = _ranked(setting.entries, metric)
+        comparison = Comparison(metric, tables, bounds, confidence, draws=DRAWS)
+        setting.entries = _ranked(setting.entries, comparison, reference)
     return Board(id, problem, variant, metric, settings, swept, common, policies, reference)
 
 
@@ -237,7 +236,7 @@ def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) ->
         seconds = sum(own.seconds for own in runs) / sum(len(own.values) for own in runs)
         agents = tuple(str(own.options["agent"]) for own in runs if "agent" in own.options)
         entries.append(Entry(policy, table, trainings, bound, runs[0].options, agents, seconds))
-    return Setting(dict(stored.parameters), label, order, entries, _mean(bound))
+    return Setting(dict(stored.parameters), label, order, entries)
 
 
 def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, confidence: float) -> Board:
@@ -264,28 +263,18 @@ def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, 
         episodes = frame[["seed", "episode"]].drop_duplicates().sort_values(["seed", "episode"])
         bounds = np.full(len(episodes), NAN) if comparison.bounds is None else comparison.bounds
         entries = [Entry(label, table, (), bounds, {}) for label, table in comparison.tables.items()]
-        _compare(entries, comparison, reference)
+        ranked = _ranked(entries, comparison, reference)
         met = list(episodes.itertuples(index=False, name=None))
-        settings.append(Setting(own, setting_text(own), met, _ranked(entries, shown), _mean(bounds)))
+        settings.append(Setting(own, setting_text(own), met, ranked))
     common = dict(evaluation.parameters)
     return Board(
         evaluation.id, problem, variant, shown, settings, [*evaluation.swept], common, policies, reference
     )
 
 
-def _ranked(entries: list[Entry], metric: Metric) -> list[Entry]:
-    """Entries by their means, the best one first; those without a mean last."""
-    return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), metric.sign * entry.mean.value))
-
-
-def _mean(bounds: Floats) -> float:
-    known = bounds[~np.isnan(bounds)]
-    return float(known.mean()) if known.size else NAN
-
-
-def _compare(entries: list[Entry], comparison: Comparison, reference: str) -> None:
-    """Fill in the statistics of one setting's entries."""
-    tables, confidence = comparison.tables, comparison.confidence
+def _ranked(entries: list[Entry], comparison: Comparison, reference: str) -> list[Entry]:
+    """Entries of a setting with their statistics: the best mean first, those without a mean last."""
+    tables, confidence, sign = comparison.tables, comparison.confidence, comparison.metric.sign
     baselines = [entry.policy for entry in entries if not entry.trainings]
     ratios = comparison.ratios()
     for entry in entries:
@@ -298,8 +287,7 @@ def _compare(entries: list[Entry], comparison: Comparison, reference: str) -> No
         entry.middle = Estimate(interquartile_mean(table), *interval)
         entry.gap, entry.relative_gap = comparison.gap(label), comparison.gap(label, relative=True)
         if reference in tables and label != reference:
-            own = comparison.against(label, reference)
-            entry.difference, entry.relative = own.difference, own.relative
-            entry.won, entry.tied = own.won, own.tied
+            entry.against = comparison.against(label, reference)
         if entry.trainings:
             entry.improvement = comparison.improvement([label], baselines)
+    return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), sign * entry.mean.value))

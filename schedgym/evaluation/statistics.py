@@ -22,6 +22,8 @@ from schedgym.core.arrays import Floats
 from schedgym.core.problem import sign_of
 from schedgym.errors import InvalidParameter
 
+Values = Sequence[float] | Floats
+
 BATCH = 4_000_000  # numbers drawn at once
 NONE = (float("nan"), float("nan"))  # where there is no interval
 
@@ -33,6 +35,14 @@ class Estimate:
     value: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.value, self.low, self.high))
+
+    @property
+    def differs(self) -> bool:
+        """True if the interval excludes 0."""
+        return self.low > 0 or self.high < 0
 
     def row(self, name: str, before: str = "") -> dict[str, float]:
         """The value under a name, and the ends of the interval, with ``before`` in front of their names."""
@@ -55,11 +65,11 @@ def judge_interval(low: float, high: float, better: str = "min") -> str:
 
 
 def bootstrap_interval(
-    values: Sequence[float] | Floats,
+    values: Values,
     confidence: float = 0.95,
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-    over: Sequence[float] | Floats | None = None,
+    over: Values | None = None,
 ) -> tuple[float, float]:
     """Confidence interval of the mean, or of a ratio of two means, by the BCa bootstrap.
 
@@ -114,7 +124,7 @@ def bootstrap_interval(
     return low, high
 
 
-def interquartile_mean(values: Sequence[float] | Floats, axis: int | None = None) -> Any:
+def interquartile_mean(values: Values, axis: int | None = None) -> Any:
     """Mean of the middle half: a quarter of the values, rounded down, is left out at each end.
 
     Args:
@@ -136,7 +146,7 @@ def interquartile_mean(values: Sequence[float] | Floats, axis: int | None = None
 
 
 def stratified_interval(
-    strata: Sequence[Sequence[float] | Floats],
+    strata: Sequence[Values],
     statistic: Callable[..., Any] = interquartile_mean,
     confidence: float = 0.95,
     resamples: int = 2000,
@@ -169,7 +179,7 @@ def stratified_interval(
     return _percentiles(drawn, confidence)
 
 
-def _strata(strata: Sequence[Sequence[float] | Floats]) -> list[Floats]:
+def _strata(strata: Sequence[Values]) -> list[Floats]:
     arrays = [np.asarray(stratum, dtype=float) for stratum in strata]
     if any(array.ndim not in (1, 2) for array in arrays):
         raise InvalidParameter("strata: each is a list, or a table of training seeds and episodes")
@@ -216,7 +226,7 @@ def _percentiles(drawn: Floats, confidence: float) -> tuple[float, float]:
 
 def two_level_interval(
     table: Sequence[Sequence[float]] | Floats,
-    over: Sequence[float] | Floats | None = None,
+    over: Values | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
@@ -269,8 +279,8 @@ def two_level_interval(
 
 
 def estimate(
-    table: Floats,
-    over: Floats | None = None,
+    table: Values,
+    over: Values | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     statistic: Callable[..., Any] = np.mean,
@@ -278,7 +288,7 @@ def estimate(
     """A statistic of the trainings' means over the episodes, with its interval.
 
     Args:
-        table: one number per training and episode, [trainings, episodes].
+        table: one number per training and episode, [trainings, episodes]; or per episode.
         over: numbers of the same episodes, [episodes]; if given, each mean is divided by theirs.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
@@ -288,16 +298,38 @@ def estimate(
         an estimate whose interval is of :func:`two_level_interval`; with one training over the episodes
         alone, of :func:`bootstrap_interval`; nan for an empty table.
     """
+    table = np.atleast_2d(np.asarray(table, dtype=float))
     if not table.size:
         return Estimate()
     means = table.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(statistic(means if over is None else means / over.mean(), axis=0))
+        value = float(statistic(means if over is None else means / np.mean(over), axis=0))
     if not np.isfinite(value):
         return Estimate(value) if over is None else Estimate()
     if len(table) > 1:
         return Estimate(value, *two_level_interval(table, over, confidence, resamples, statistic=statistic))
     return Estimate(value, *bootstrap_interval(table[0], confidence, resamples, over=over))
+
+
+def estimate_difference(
+    own: Values, other: Values | float, *, relative: bool = False, **how: Any
+) -> Estimate:
+    """A statistic of the differences to another's numbers of the same episodes, with its interval.
+
+    Args:
+        own: one number per episode, or per training and episode, [trainings, episodes].
+        other: a number per episode, or one for all of them. Episodes in which a number is nan are left out.
+        relative: True for the share of the other's absolute mean; nan where that is 0.
+        how: the other arguments of :func:`estimate`, which makes it.
+    """
+    table = np.atleast_2d(np.asarray(own, dtype=float))
+    rival = np.broadcast_to(np.asarray(other, dtype=float), table.shape[1:])
+    both = ~(np.isnan(table).any(axis=0) | np.isnan(rival))
+    table, rival = table[:, both], rival[both]
+    if not relative or not both.any():
+        return estimate(table - rival, **how)
+    mean = rival.mean()
+    return estimate(table - rival, np.sign(mean) * rival, **how) if mean else Estimate()
 
 
 def improvements(table: Floats, rival: Floats, sign: float = 1.0) -> Floats:
@@ -347,8 +379,8 @@ def performance_ratios(table: Floats, better: str = "min") -> Floats:
 
 
 def performance_profile(
-    strata: Sequence[Sequence[float] | Floats],
-    thresholds: Sequence[float] | Floats,
+    strata: Sequence[Values],
+    thresholds: Values,
     confidence: float = 0.95,
     resamples: int = 1000,
 ) -> tuple[Floats, Floats, Floats]:

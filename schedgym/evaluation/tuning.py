@@ -31,6 +31,7 @@ from schedgym.evaluation.comparison import Comparison, Difference
 from schedgym.evaluation.episodes import Environments, check_entrant
 from schedgym.evaluation.plan import entrants, find_objective, resolve_id, setting_of
 from schedgym.evaluation.runner import EPISODES
+from schedgym.evaluation.statistics import judge_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 from schedgym.evaluation.wording import options_text
@@ -89,10 +90,11 @@ class Tuning:
         """
         if self.judged is None:
             return False
-        sign = self.objective.sign
-        name = "high" if sign > 0 else "low"
-        ends = sign * self.judged[name], sign * self.judged[f"relative_{name}"]
-        return bool(ends[0] < 0 and not ends[1] >= 0)
+        judged = [
+            judge_interval(self.judged[f"{part}low"], self.judged[f"{part}high"], self.objective.better)
+            for part in ("", "relative_")
+        ]
+        return judged in (["better", "better"], ["better", "no interval"])
 
     @property
     def options(self) -> Options:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedgym.core.problem import Metric
 from schedgym.drawing import short_time
-from schedgym.errors import printable
+from schedgym.errors import one_line, printable
 from schedgym.evaluation.statistics import Estimate
 from schedgym.extras import require
 from schedgym.traces.feed import Outcome
@@ -46,6 +47,35 @@ def make_console(**how: Any) -> Any:
     return console if "width" in how or has_width(console) else _console()(width=WIDE, **how)
 
 
+def make_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any] | None], **columns: Mapping[str, Any]
+) -> Any:
+    """A table of rich.
+
+    Args:
+        title: "" for none.
+        headings: headings of the columns; they may have several lines.
+        rows: rows of as many cells, which are plain texts, or coloured ones of rich; None is a line.
+        columns: heading -> rich's options of the column.
+    """
+    table = require("rich.table").Table(
+        title=one_line(title) or None,
+        title_justify="left",
+        title_style="bold",
+        box=require("rich.box").SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for heading in headings:
+        table.add_column(heading, **columns.get(heading, {}))
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*(one_line(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
 def make_templates() -> Any:
     """Jinja2's environment for the templates of pages: they escape every text, and show what is printable."""
     return require("jinja2", "report").Environment(
@@ -79,6 +109,12 @@ def short_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+
+
+def metric_text(metric: Metric, mean: bool = False) -> str:
+    """The name of a metric with its unit, for a heading or an axis; of a ``mean``, as such."""
+    name, unit = metric.name.replace("_", " "), f" [{metric.unit}]" if metric.unit else ""
+    return ("mean " if mean and "mean" not in name else "") + name + unit
 
 
 def setting_text(parameters: Mapping[str, Any]) -> str:
@@ -123,14 +159,14 @@ def number(value: float, like: float | None = None, digits: int = 4) -> str:
 
 def estimate_text(estimate: Estimate, factor: float = 1.0, unit: str = "") -> str:
     """An estimate times a factor, with its interval if it has one."""
-    value, low, high = (factor * part for part in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (factor * part for part in estimate)
     ends = f" [{number(low, value)}, {number(high, value)}]{unit}" if math.isfinite(low) else ""
     return number(value) + unit + ends
 
 
 def change_text(estimate: Estimate, ratio: bool) -> str:
     """A difference with its interval, or a ratio: one near 1 in percent."""
-    value, low, high = estimate.value, estimate.low, estimate.high
+    value, low, high = estimate
     show, unit = "{:+.3g}".format, ""
     if ratio and 0.5 <= value <= 2:
         value, low, high, unit = 100 * (value - 1), 100 * (low - 1), 100 * (high - 1), "%"

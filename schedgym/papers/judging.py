@@ -31,9 +31,8 @@ from schedgym.evaluation.statements import (
     Verdict,
     judge_gain,
 )
-from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.evaluation.statistics import Values, estimate, estimate_difference
 
-Values = Sequence[float] | Floats  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
@@ -199,12 +198,8 @@ def excess(name: str, own: Values, other: Values | float, place: str = "") -> Ef
         other: values of the same draws, or a constant.
         place: place of the comparison.
     """
-    pair = np.column_stack(np.broadcast_arrays(np.asarray(own, dtype=float), other))
-    pair = pair[~np.isnan(pair).any(axis=1)]
-    if not len(pair) or pair[:, 1].mean() == 0.0:
-        return Effect(name, math.nan, place=place)
-    change, base = pair[:, 0] - pair[:, 1], pair[:, 1]
-    return Effect(name, float(change.mean() / base.mean()), *bootstrap_interval(change, over=base), place)
+    found = estimate_difference(own, other, relative=True)
+    return Effect(name, found.value, found.low, found.high, place)
 
 
 def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect]:
@@ -272,7 +267,8 @@ def pool(whole: Effect, cases: Sequence[Effect], rule: Rule, contrary: Rule) -> 
 
 def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Effect:
     """Average over the draws a share, or a difference of two shares."""
-    return Effect(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
+    found = estimate(shares)
+    return Effect(name, found.value, found.low, found.high, place, unit)
 
 
 def grows(
@@ -448,8 +444,8 @@ def tell(found: Sequence[Effect]) -> str:
 
 def tell_mean(values: Values, form: str = ".0f", unit: str = "") -> str:
     """Write the mean of the draws, with its interval if there are several: "12 s (10 to 15)"."""
-    low, high = bootstrap_interval(values)
-    text = f"{np.mean(values):{form}}{unit}"
+    mean, low, high = estimate(values)
+    text = f"{mean:{form}}{unit}"
     return text if math.isnan(low) else f"{text} ({low:{form}} to {high:{form}})"
 
 

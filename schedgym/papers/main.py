@@ -11,7 +11,7 @@ from typing import Any
 from schedgym.core.files import atomic_write
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
-from schedgym.evaluation.wording import make_console
+from schedgym.evaluation.wording import make_console, make_table
 from schedgym.extras import require
 from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import reproduce
@@ -85,23 +85,13 @@ def print_claims(
     return 1 if differing else 0
 
 
-def _table(title: str | None = None) -> Any:
-    """Return a table of rich without columns and rows."""
-    style = {"title_justify": "left", "title_style": "bold", "box": require("rich.box").SIMPLE_HEAD}
-    return require("rich.table").Table(title=title, pad_edge=False, **style)
-
-
 def _print_counts(console: Any, papers: Sequence[Paper], found: Mapping[str, Mapping[str, str]]) -> None:
     """Print the table of how many statements of whole papers hold, with what the figures show of them."""
     if not papers:
         return
     title = "The papers' statements: the claims of this run, and what the committed figures show"
-    table = _table(title)
-    for heading in HEADS:
-        table.add_column(heading, justify="left" if heading == HEADS[0] else "right")
-    for paper in papers:
-        table.add_row(*count_row(paper, found))
-    console.print(table)
+    right = {heading: {"justify": "right"} for heading in HEADS[1:]}
+    console.print(make_table(title, HEADS, [count_row(paper, found) for paper in papers], **right))
 
 
 def _print_paper(
@@ -128,26 +118,19 @@ def _print_paper(
 
 def _print_verdicts(console: Any, title: str, results: Sequence[Result], stated: Mapping[str, str]) -> None:
     """Print claims with the verdicts of the run and, where it is another one, that with their figures."""
-    table = _table(title)
-    table.add_column("claim", no_wrap=True)
-    table.add_column("source")
-    table.add_column("verdict")
-    table.add_column("evidence", ratio=1)
-    table.add_column("s", justify="right")
+    columns: dict[str, dict[str, Any]] = {"claim": {"no_wrap": True}, "source": {}, "verdict": {}}
+    columns |= {"evidence": {"ratio": 1}, "s": {"justify": "right"}}
+    rows = []
     for result in results:
         verdict = result.verdict
         colour = COLOURS[kind_of(verdict)]
         mark = "" if result.as_recorded else f" (recorded: {result.claim.verdict})"
         if (whole := stated.get(result.claim.name, verdict)) != verdict:
             mark += f"; with its figures: {whole}"
-        table.add_row(
-            result.claim.short,
-            result.claim.source,
-            require("rich.text").Text(verdict + mark, colour),
-            result.finding.evidence,
-            f"{result.seconds:.1f}",
-        )
-    console.print(table)
+        told = require("rich.text").Text(verdict + mark, colour)
+        seconds = f"{result.seconds:.1f}"
+        rows.append((result.claim.short, result.claim.source, told, result.finding.evidence, seconds))
+    console.print(make_table(title, [*columns], rows, **columns))
 
 
 def print_figures(
@@ -177,12 +160,8 @@ def print_figures(
     """
     console = make_console()
     if show:
-        table = _table()
-        for heading in ("figure", "source", "shows"):
-            table.add_column(heading)
-        for entry in list_figures(*names):
-            table.add_row(entry.name, entry.source, entry.title)
-        console.print(table)
+        rows = [(entry.name, entry.source, entry.title) for entry in list_figures(*names)]
+        console.print(make_table("", ("figure", "source", "shows"), rows))
         return 0
 
     def tell(content: dict[str, Any], kept: bool) -> None:

@@ -18,7 +18,8 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
 from schedgym.core.scorer import next_set
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.episodes import make_env, play, steps
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.playing import steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
 from tests.long import all_but, thinned

@@ -17,8 +17,9 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.episodes import make_env, play, steps
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
+from schedgym.playing import steps
 from tests.agents.cases import SHIPPED
 from tests.long import all_but
 

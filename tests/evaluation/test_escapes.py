@@ -19,7 +19,7 @@ from schedgym.evaluation import canvas, plot
 from schedgym.evaluation.export import export
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
-from schedgym.evaluation.wording import make_console
+from schedgym.evaluation.wording import make_console, make_table
 
 ID = "schedgym/QueueDelay-v0"
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -42,7 +42,7 @@ def test_what_is_printable_stays_and_the_rest_is_shown():
 
 
 def test_the_console_prints_no_command(capsys):
-    from schedgym.cli.common import make_table, say
+    from schedgym.cli.common import say
 
     say(f"a\n{NAME}")
     make_console().print(make_table(NAME, (NAME,), [(NAME,), (f"{NAME}\n",)]))

@@ -338,17 +338,24 @@ def test_a_read_only_store(folder):
             assert len(store.frame()) == 100
 
 
-def test_a_store_of_a_newer_schema(tmp_path):
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (SCHEMA + 1, f"written by a newer schedgym .schema {SCHEMA + 1}; this version knows {SCHEMA}"),
+        (SCHEMA - 1, f"of schema {SCHEMA - 1}, which is not read: run its sweep again"),
+    ],
+)
+def test_a_store_of_another_schema(tmp_path, schema, text):
     path = tmp_path / "r.db"
     with ResultsStore(path, "w") as store:
         fill(store, 1)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    connection.execute(f"PRAGMA user_version = {schema}")
     connection.close()
     for mode in "rw":
-        with refused(f"written by a newer schedgym .schema {SCHEMA + 1}; this version knows {SCHEMA}"):
+        with refused(text):
             ResultsStore(path, mode)
-    with refused("newer schedgym"):
+    with refused(text):
         run_sweep(spec(1), path, n_jobs=1)
 
 

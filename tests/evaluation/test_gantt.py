@@ -18,9 +18,10 @@ from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gantt
 from schedgym.evaluation.canvas import DARK, INK, PAPER, new_figure, svg_text
-from schedgym.evaluation.episodes import make_env, play, policy_rng
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.gantt import make_chart, plot_schedule
 from schedgym.evaluation.plan import acting_parameters
+from schedgym.playing import steps
 
 FLOW = "schedgym/FlowtimePacking-v0"
 TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
@@ -82,16 +83,10 @@ def test_colours_agree_between_frames_and_the_chart():
     env = played("flowtime")
     chart = make_chart(env.record())
     final = dict(zip(chart.owner[chart.order].tolist(), chart.colours, strict=True))
-    policy, seen = make_policy("flowtime/ocorp"), 0
-    observation, _ = env.reset(seed=0, options={"episode": 0})
-    policy.reset(env.interface, policy_rng(0, 0, ""))
-    scene = env.problem.module("render")._scene
-    while True:
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        if terminated or truncated:
-            break
+    scene, seen = env.problem.module("render")._scene, 0
+    for step in steps(env, make_policy("flowtime/ocorp")):
         for job, number in scene(env.simulator, 0).colours().items():
-            if number >= 0:
+            if number >= 0 and not step.ended:
                 assert palette(number + 1)[-1] == final[job]
                 seen += 1
     assert seen > 50

@@ -12,12 +12,13 @@ import pytest
 from schedgym.core.policy import make_policy
 from schedgym.errors import InvalidParameter, InvalidStore
 from schedgym.evaluation import evaluate, run_sweep
-from schedgym.evaluation.plan import depends_on
+from schedgym.evaluation.plan import SHARED, depends_on
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.interpreted import results_of
+from tests.test_architecture import ARCHITECTURE, MODULES
 from tests.test_packaging import FOLDERS, ROOT
 
 ID = "schedgym/QueueDelay-v0"
@@ -86,6 +87,30 @@ def test_the_version_of_the_code_is_that_of_what_results_depend_on(copy: Path) -
         after = run(copy, VERSIONS)
         assert (before[0] != after[0], before[1] != after[1]) == (stale, True), name
         before = after
+
+
+#: modules that the code of results imports, and why an edit of them leaves results as they are
+WITHOUT_EFFECT = {
+    "schedgym": "registers ids, as the problems describe them",
+    "schedgym._version": "is part of the version of the code by itself",
+    "schedgym.drawing": "pictures",
+    "schedgym.errors": "what cannot run has no result",
+    "schedgym.evaluation.tuned": "finds options, which a result depends on as such",
+    "schedgym.extras": "imports of other packages",
+}
+
+
+def test_results_depend_on_what_their_code_imports() -> None:
+    """documents.py, which reads formats of traces, and spaces.py did not count."""
+    parts = {f"schedgym.{part.removesuffix('.py').replace('/', '.')}" for part in SHARED}
+    parts |= {"schedgym.baselines", "schedgym.agents"}
+
+    def counts(name: str) -> bool:
+        return any(f"{name}.".startswith(f"{part}.") for part in parts)
+
+    code = [name for name in MODULES if counts(name) and ARCHITECTURE.place(name) != "examples"]
+    imported = set().union(*map(ARCHITECTURE.imports, code)) & set(MODULES)
+    assert {name for name in imported if not counts(name)} == set(WITHOUT_EFFECT)
 
 
 def test_a_changed_format_of_traces_makes_results_stale(copy: Path, tmp_path: Path) -> None:

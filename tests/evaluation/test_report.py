@@ -262,13 +262,13 @@ def test_the_numbers_are_those_of_a_comparison(folder):
     for setting, other in zip(board.settings, board_of(found, None, None, 0.95).settings, strict=True):
         assert (other.label, other.episodes) == (setting.label, setting.episodes)
         row = differences.loc[setting.parameters["servers"]]
-        assert other.entry("fcfs").difference == Estimate(row["difference"], row["low"], row["high"])
+        assert other.entry("fcfs").against.difference == Estimate(row["difference"], row["low"], row["high"])
         for entry, same in ((setting.entry(policy), other.entry(policy)) for policy in policies):
-            for name in ("mean", "middle", "gap", "relative_gap", "difference", "relative"):
+            for name in ("mean", "middle", "gap", "relative_gap"):
                 ends, expected = (dataclasses.astuple(getattr(one, name)) for one in (entry, same))
                 assert ends == pytest.approx(expected, rel=1e-12, nan_ok=True)
             assert entry.episodes == 8
-            assert (entry.won, entry.tied) == pytest.approx((same.won, same.tied), nan_ok=True)
+            assert entry.against.row() == pytest.approx(same.against.row(), rel=1e-12, nan_ok=True)
 
 
 def test_trainings_are_the_units_of_an_agent(folder):
@@ -280,7 +280,8 @@ def test_trainings_are_the_units_of_an_agent(folder):
     assert (agent.middle.low, agent.middle.high) == stratified_interval([agent.table])
     assert agent.middle.value == interquartile_mean(agent.table)
     rival = setting.entry("bf-exec").table[0]
-    assert (agent.difference.low, agent.difference.high) == two_level_interval(agent.table - rival)
+    _, low, high = agent.against.difference
+    assert (low, high) == two_level_interval(agent.table - rival)
 
 
 def test_ratios_are_to_the_best_of_the_episode(folder):
@@ -306,7 +307,7 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
     setting = boards(tmp_path)[PARTIAL].settings[0]
     entry, rival = setting.entry("part"), setting.entry("concave").table[0, :2]
     assert entry.episodes == 2 and len(setting.episodes) == 8
-    assert entry.difference.value == pytest.approx(-rival.mean())
+    assert entry.against.difference.value == pytest.approx(-rival.mean())
     apart = setting.entries[-1]
     assert apart.policy == "apart" and apart.episodes == 0 and math.isnan(apart.mean.value)
     pytest.importorskip("plotly")

@@ -19,7 +19,7 @@ from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Judged, Run, Verdict, judge
 from schedgym.papers.guan2022 import runs
@@ -51,6 +51,7 @@ from schedgym.papers.judging import (
     where,
 )
 from schedgym.papers.registry import Check
+from schedgym.playing import steps
 
 # how the rules behind the verdicts quantify the thesis's words
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.evaluation.statistics import estimate
 from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
@@ -269,7 +269,7 @@ def _check_every_task(run: Run, say: Sentences) -> Finding:
 
 def _shorter(
     run: Run, policies: Sequence[str], reference: str, rivals: Sequence[str]
-) -> dict[str, tuple[float, float, float]]:
+) -> dict[str, list[float]]:
     """Return the share of runs in which the reference has the shorter mean delay, with its interval.
 
     The runs of an episode on several numbers of servers have the same tasks, so episodes are resampled.
@@ -280,13 +280,14 @@ def _shorter(
     found = {}
     for rival in rivals:
         shares = (table[reference] < table[rival]).astype(float).groupby("episode").mean().tolist()
-        found[rival] = (math.fsum(shares) / len(shares), *bootstrap_interval(shares))
+        found[rival] = [*estimate(shares)]
     return found
 
 
-def _shown_shares(shares: dict[str, tuple[float, float, float]]) -> str:
-    rows = ((rival, *share) for rival, share in shares.items())
-    return ", ".join(f"{rival} {share:.0%} [{low:.0%}, {high:.0%}]" for rival, share, low, high in rows)
+def _shown_shares(shares: dict[str, list[float]]) -> str:
+    return ", ".join(
+        f"{rival} {share:.0%} [{low:.0%}, {high:.0%}]" for rival, (share, low, high) in shares.items()
+    )
 
 
 @claim("best-fit")
@@ -295,13 +296,13 @@ def _check_best_fit(run: Run, say: Sentences) -> Finding:
 
     lists, items = (40, 200) if run.small else (400, 500)
     rivals = ("ff", "wf", "rf")
-    extra: dict[str, list[float]] = {rival: [] for rival in rivals}
+    extra: dict[str, list[int]] = {rival: [] for rival in rivals}
     for _ in range(lists):
         demands = run.rng.uniform(0.0, 1.0, (items, 2))
         bins = {rule: pack(demands, rule=rule, rng=run.rng).bins for rule in ("bf", *rivals)}
         for rival in rivals:
-            extra[rival].append(float(bins[rival] - bins["bf"]))
-    found = {rival: (float(np.mean(row)), *bootstrap_interval(row)) for rival, row in extra.items()}
+            extra[rival].append(bins[rival] - bins["bf"])
+    found = {rival: [*estimate(row)] for rival, row in extra.items()}
     fewer = {rival: float(np.mean(np.array(row) > 0)) for rival, row in extra.items()}
     delays = _shorter(run, ("bf-all", "ff-all", "wf-all"), "bf-all", ("ff-all", "wf-all"))
     shown = ", ".join(

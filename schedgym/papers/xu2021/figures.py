@@ -19,7 +19,7 @@ import numpy.typing as npt
 from schedgym.core.arrays import Floats
 from schedgym.core.problem import Statement
 from schedgym.evaluation.episodes import make_env
-from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.evaluation.statistics import estimate
 from schedgym.papers import (
     HOLDS,
     IN_PART,
@@ -135,14 +135,8 @@ def by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 
                 result = float(own.min() if value == "least" else own.max())
             found.setdefault(int(x), []).append(factor * result)
     places = sorted(found)
-    ends = [bootstrap_interval(found[x], resamples=2000) for x in places]
-    return Series(
-        label,
-        [_middle(x) * SLOT for x in places],
-        [float(np.mean(found[x])) for x in places],
-        [low for low, _ in ends],
-        [high for _, high in ends],
-    )
+    means, low, high = zip(*(estimate(found[x], resamples=2000) for x in places), strict=True)
+    return Series(label, [_middle(x) * SLOT for x in places], means, low, high)
 
 
 def _middle(place: int) -> float:

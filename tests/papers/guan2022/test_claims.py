@@ -17,7 +17,6 @@ from tests.papers.recorded import instance_of
 pytestmark = long
 
 PAPER = "guan2022"
-CLAIMS = [entry.name for entry in list_claims(PAPER)]
 
 
 def parts(instance):
@@ -27,10 +26,10 @@ def parts(instance):
 
 def test_measured_statements_run_under_each_reading(results) -> None:
     """Sections 3.4, 4.7 and 5.6: with intervals, and only they have verdicts between yes and no."""
-    measured = {e.short for e in list_claims(PAPER) if e.check.__module__.endswith("experiments")}
+    claims = list_claims(PAPER)
+    measured = {claim.short for claim in claims if claim.check.__module__.endswith("experiments")}
     between = {Verdict.IN_PART, Verdict.NOT_REPRODUCED, Verdict.NOT_TOLD}
-    for name in CLAIMS:
-        result = results[name]
+    for result in (results[claim.name] for claim in claims):
         points = [point.name for point in result.claim.under]
         if result.claim.short not in measured:
             assert not points and result.finding.verdict not in between
