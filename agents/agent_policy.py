@@ -6,14 +6,14 @@ trained. :func:`schedgym.evaluate` asks it for those that it acts under.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained, strip
+from schedgym.agents.files import Agent, InvalidAgentFile, agent_paths, load_agent, load_pretrained, strip
 from schedgym.agents.network import forward, shapes
 from schedgym.agents.options import NetworkOptions
 from schedgym.agents.scorer import Scorer, ScorerOptions
@@ -186,3 +186,12 @@ def make_agent(source: str | Path | Agent, id: str) -> AgentPolicy:
     if str(source) == "pretrained":
         return AgentPolicy(load_pretrained(id), "pretrained")
     return AgentPolicy(load_agent(source, id=id))
+
+
+def agents_of(
+    sources: str | Iterable[str], id: str, make: Callable[[str, str], AgentPolicy] = make_agent
+) -> Iterator[AgentPolicy]:
+    """The policies that ``make`` makes for an id of all agents that these texts name, folders among them."""
+    for source in [sources] if isinstance(sources, str) else sources:
+        for path in agent_paths(source):
+            yield make(path, id)

@@ -111,6 +111,12 @@ def episodes_of_part(simulator: Simulator, part: str, seed: int, numbers: Intege
     return (own.start + numbers % len(own) - first_window(seed, stream, windows)) % windows
 
 
+def shared_with_baselines(id: str, environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an agent's environment that are the problem's, and not the agents' own."""
+    own = {"view", "observation", "action_mask", *tokens_of(id).acting}
+    return {name: value for name, value in environment.items() if name not in own}
+
+
 def best_baseline(
     id: str, names: Sequence[str], environment: Mapping[str, Any], seed: int, episodes: Integers
 ) -> tuple[str, Floats]:
@@ -127,9 +133,7 @@ def best_baseline(
         UnknownName, InvalidParameter: for a policy that does not exist or cannot act there.
     """
     problem = get_problem(id)
-    acting = {"view", "observation", "action_mask", *tokens_of(id).acting}
-    given = {name: value for name, value in environment.items() if name not in acting}
-    values = {**problem.ids[id].baseline_parameters, **given}
+    values = {**problem.ids[id].baseline_parameters, **shared_with_baselines(id, environment)}
     metric = problem.metric(problem.objective_of(problem.build(id, values)))
     found: list[tuple[str, Floats]] = []
     for name in names:

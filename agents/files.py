@@ -15,7 +15,7 @@ import json
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +81,7 @@ class Agent:
             if not isinstance(self.metadata.get(name), kind):
                 what = "is missing" if name not in self.metadata else f"must be a {kind.__name__}"
                 raise InvalidAgentFile(f"{self.name}: metadata: {name} {what}")
-        seed = self.metadata["training"].get("seed")
-        if not (seed is None or isinstance(seed, int)):
+        if not isinstance(self.training_seed, int | None):
             raise InvalidAgentFile(f"{self.name}: metadata: training.seed must be a whole number")
         for name, array in self.weights.items():
             if array.dtype.kind not in KINDS:
@@ -95,6 +94,11 @@ class Agent:
     def id(self) -> str:
         """The environment id that it is for."""
         return str(self.metadata["id"])
+
+    @property
+    def training_seed(self) -> int | None:
+        """The seed of its training, if it tells one."""
+        return cast("int | None", self.metadata["training"].get("seed"))
 
     @property
     def view(self) -> str:

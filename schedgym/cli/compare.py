@@ -270,11 +270,10 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if text is None:
         return found
-    from schedgym.agents.files import agent_paths
+    from schedgym.agents.agent_policy import agents_of
     from schedgym.agents.search_policy import make_contender
 
-    for source in (path for part in text.split(",") for path in agent_paths(part.strip())):
-        agent = make_contender(source, id)
+    for agent in agents_of(map(str.strip, text.split(",")), id, make_contender):
         if agent.name in found:
             raise InvalidParameter(f"--agents: two are called {agent.name!r}")
         found[agent.name] = agent

@@ -51,12 +51,13 @@ def run(asked: RunAsked) -> None:
     With --json, the file also has the outcome of every job.
     """
     from schedgym.core.policy import make_policy, resolve_policy_name
+    from schedgym.envs import SchedulingEnv
     from schedgym.evaluation.canvas import FORMATS, save_figure
-    from schedgym.evaluation.episodes import checked_gap, lower_bound, make_env, play, slack_of
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
-    from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
+    from schedgym.evaluation.plan import acting_parameters, resolve_id
     from schedgym.evaluation.recording import MOVING, record_episode
+    from schedgym.evaluation.runner import compare
 
     problem, id = resolve_id(asked.id)
     check_output(asked.json)
@@ -71,31 +72,24 @@ def run(asked: RunAsked) -> None:
         raise InvalidParameter(f"--option: {acting.name} is an agent, which has no options")
     else:
         full = acting.name
-    if asked.seed < 0:
-        raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
     given = _parameters(asked, problem)
-    parameters = acting_parameters(problem, id, given, acting)
-    check_effects(given, [parameters])
-    env = make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
-    outcome = play(env, acting, seed=asked.seed, label=label)
-    record = env.record()
-    judge = problem.module("metrics")
-    judge.validate(record)
-    metrics: dict[str, Any] = dict(outcome.metrics)
-    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in env.simulator.measured]
-    objective = problem.metric(problem.objective_of(env.simulator.parameters))
-    bound = lower_bound(problem, record.workload, env.simulator.parameters)
-    if bound is not None:
-        checked_gap(objective, bound, metrics[objective.name], slack_of(record.workload), label)
-        metrics["bound"] = bound
+    evaluation = compare(
+        id, {label: acting}, episodes=1, seed=asked.seed, observe=SchedulingEnv.record, parameters=given
+    )
+    record, objective = evaluation.observed[0].values, evaluation.objective
+    metrics: dict[str, Any] = dict(zip(evaluation.frame["metric"], evaluation.frame["value"], strict=True))
+    truncated, _ = metrics.pop("truncated"), metrics.pop("gap", None)
+    measured = [problem.metric(name) for name in metrics if name != "bound"]
+    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in measured]
+    if "bound" in metrics:
         meaning = f"no scheduler has a better {objective.name}"
-        rows.append(("bound", four_digits(bound), objective.unit, meaning))
+        rows.append(("bound", four_digits(metrics["bound"]), objective.unit, meaning))
     headings = ("metric", "value", "unit", "meaning")
     where = f"seed {asked.seed}" if asked.workload is None else asked.workload.name
     console = make_console()
     console.print(make_table(f"{label} on {where}", headings, rows, value={"justify": "right"}))
-    if outcome.truncated:
+    if truncated:
         console.print("the episode ended with work left")
     if asked.json is not None:
         content = {
@@ -103,8 +97,10 @@ def run(asked: RunAsked) -> None:
             "id": id,
             "policy": full,
             "metrics": metrics,
-            "jobs": judge.fates(record),
-            "manifest": make_manifest(seeds=[asked.seed], parameters=parameters),
+            "jobs": problem.module("metrics").fates(record),
+            "manifest": make_manifest(
+                seeds=[asked.seed], parameters=acting_parameters(problem, id, given, acting)
+            ),
         }
         write_json(content, asked.json)
     if asked.gantt is not None:

@@ -28,7 +28,8 @@ from schedgym.core.problem import Metric, Parameters, Problem
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
-from schedgym.evaluation.plan import Entrant, baseline, resolve_id
+from schedgym.evaluation.engines import Failure
+from schedgym.evaluation.plan import Entrant, Unit, baseline, code_version, resolve_id
 from schedgym.playing import policy_rng, steps
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
@@ -208,7 +209,7 @@ class Environments:
         if setting != self._setting:
             self._made.clear()
             self._setting = setting
-        key = json.dumps(parameters, sort_keys=True, default=repr)
+        key = json.dumps([id, parameters], sort_keys=True, default=repr)
         env = self._made.pop(key, None) or make_env(id, parameters)
         self._made[key] = env  # the one used last is the last
         if len(self._made) > self.most:
@@ -223,30 +224,12 @@ def _environments_of(run: str) -> Environments:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
-
-    environments: Environments
-    setting: int
-    id: str
-    parameters: dict[str, Any]
-    files: tuple[str, ...]
-    seed: int
-    label: str | None
-    policy: Any
-    episodes: tuple[int, ...]
-    observe: Observer | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Result:
-    """The values of one episode of a job; for the bounds, "bound" and "slack", or nothing.
+    """The values of one episode of a unit; for the bounds, "bound" and "slack", or nothing.
 
     ``seconds`` is what the policy took for its decisions, ``cpu`` what the episode took of a core in all [s].
     """
 
-    setting: int
-    label: str | None
     episode: int
     values: dict[str, float]
     seconds: float = 0.0
@@ -269,33 +252,45 @@ def check_entrant(
     return env
 
 
-def run_episodes(job: Job) -> Iterator[Result]:
-    """Play the episodes of a job, or compute their bounds."""
-    for episode in job.episodes:
-        parameters = job.parameters
-        if job.files:
-            parameters = {**parameters, "workload": job.files[episode]}
+def run_episodes(
+    unit: Unit, environments: Environments, observe: Observer | None, files: Sequence[str]
+) -> Iterator[Result]:
+    """Play the episodes of a unit, or compute their bounds; see :func:`run_unit`."""
+    id, entrant = unit.line.setting.id, unit.line.entrant
+    for episode in range(unit.first, unit.first + unit.episodes):
+        parameters = entrant.parameters
+        if files:
+            parameters = {**parameters, "workload": files[episode]}
         began, observed = time.process_time(), None
-        env = job.environments.get(job.setting, job.id, parameters)
-        if job.label is None:
-            env.reset(seed=job.seed, options={"episode": episode})
+        env = environments.get(entrant.setting, id, parameters)
+        if entrant.label is None:
+            env.reset(seed=unit.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
             bound = lower_bound(env.problem, workload, env.simulator.parameters)
             values = {} if bound is None else {"bound": bound, "slack": slack_of(workload)}
             seconds = 0.0
         else:
-            outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
+            outcome = play(env, entrant.policy, seed=unit.seed, episode=episode, label=entrant.label)
             values = {**outcome.metrics, "truncated": float(outcome.truncated)}
             seconds = outcome.seconds
-            if job.observe is not None:
-                observed = job.observe(env)
-        cpu = time.process_time() - began
-        yield Result(job.setting, job.label, episode, values, seconds, observed, cpu)
+            if observe is not None:
+                observed = observe(env)
+        yield Result(episode, values, seconds, observed, time.process_time() - began)
 
 
-def run_job(job: Job) -> list[Result]:
-    """All episodes of a job."""
-    return list(run_episodes(job))
+def run_unit(
+    context: tuple[Environments, Observer | None, Sequence[str]], unit: Unit
+) -> list[Result] | Failure:
+    """Run a unit; an engine's worker calls this.
+
+    Args:
+        context: the environments of the run; what is called with the environment at the end of each episode
+            that a policy has played; workload files, one for each episode, in the place of the generator.
+        unit: its line has an entrant.
+    """
+    if unit.line.setting.code not in ("", code_version()):
+        return Failure(f"the worker has version {code_version()}, not {unit.line.setting.code}")
+    return list(run_episodes(unit, *context))
 
 
 def values_of(label: str | None, results: Sequence[Result]) -> tuple[tuple[str, ...], Floats]:

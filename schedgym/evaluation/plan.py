@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import inspect
 import itertools
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -259,6 +260,8 @@ def check_counts(episodes: int | None, seed: int) -> None:
 class Entrant:
     """One of those that act in a setting.
 
+    Sent to another process, which may stand in another folder, it names files by their whole paths.
+
     Attributes:
         setting: number of the setting.
         label: of the policy; None: nobody acts, the results are bounds.
@@ -270,6 +273,10 @@ class Entrant:
     label: str | None
     policy: Any
     parameters: dict[str, Any]
+
+    def __getstate__(self) -> dict[str, Any]:
+        files = {name: os.path.abspath(self.parameters[name]) for name in named_files(self.parameters)}
+        return {**vars(self), "parameters": self.parameters | files}
 
 
 def entrants(
@@ -431,8 +438,9 @@ class Line:
         policy: the label; None: the bounds.
         options: options of the policy; of an agent, its checksum.
         training_seed: training seed, for an agent.
-        digest: digest of everything that the line's results depend on, except seed and episodes.
-        entrant: who acts; None: it is not to be run.
+        digest: digest of everything that the line's results depend on, except seed and episodes; "" if they
+            are not stored.
+        entrant: who acts; nobody's, if it is not to be run.
     """
 
     setting: Setting
@@ -440,37 +448,39 @@ class Line:
     options: Mapping[str, Any]
     training_seed: int | None
     digest: str
-    entrant: Entrant | None = dataclasses.field(default=None, compare=False)
+    entrant: Entrant = dataclasses.field(default=Entrant(0, None, None, {}), compare=False)
 
     def clashes(self, training_seed: int | None) -> bool:
         """Return True if a line of this setting, label and training seed cannot stand beside it."""
         return training_seed == self.training_seed or None in (training_seed, self.training_seed)
 
 
-def setting_of(problem: Problem, id: str, parameters: Mapping[str, Any]) -> Setting:
-    """The setting of these parameters under the code of this version."""
+def setting_of(problem: Problem, id: str, parameters: Mapping[str, Any], stored: bool = True) -> Setting:
+    """The setting of these parameters under the code of this version; with ``stored`` False under ""."""
     metric = find_objective(problem, id, [parameters])
-    return Setting(problem.name, id, parameters, metric.name, metric.better, code_version())
+    code = code_version() if stored else ""
+    return Setting(problem.name, id, parameters, metric.name, metric.better, code)
 
 
-def line_of(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
-    """The line of an entrant; ``more`` is what its results depend on beside its options."""
-    digest = depends_on(
-        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
-    )
-    return Line(setting, entrant.label, options, more.get("training_seed"), digest, entrant)
-
-
-def policy_line(
+def line_of(
     setting: Setting, entrant: Entrant, options: Mapping[str, Mapping[str, Any]], **more: Any
 ) -> Line:
-    """The line of the bounds, or of a registered policy: ``options`` are those of all labels."""
-    if entrant.label is None:
-        return line_of(setting, entrant, {}, **more)
-    name = entrant.policy.name
-    source = foreign_code(get_policy_spec(name, setting.problem).factory)
-    chosen = {"policy": name, **options.get(entrant.label, {})}
-    return line_of(setting, entrant, chosen, source=source, **more)
+    """The line of the bounds, of a registered policy (``options`` are those of all labels) or of an agent.
+
+    ``more`` is what its results depend on, too.
+    """
+    own: dict[str, Any] = {}
+    agent = getattr(entrant.policy, "agent", None)
+    if agent is not None:
+        own, more = {"agent": agent.sha256}, {"training_seed": agent.training_seed, **more}
+    elif entrant.label is not None:
+        own = {"policy": entrant.policy.name, **options.get(entrant.label, {})}
+        factory = get_policy_spec(entrant.policy.name, setting.problem).factory
+        more = {"source": foreign_code(factory), **more}
+    digest = depends_on(
+        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=own, **more
+    )
+    return Line(setting, entrant.label, own, more.get("training_seed"), digest, entrant)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -495,3 +505,22 @@ class Unit:
         last = self.first + self.episodes - 1
         which = f"episode {last}" if last == self.first else f"episodes {self.first}-{last}"
         return f"{self.line.setting.id}{f' ({setting})' if setting else ''}, {who}, seed {self.seed}, {which}"
+
+
+def missing(
+    line: Line, seed: int, episodes: range, there: Iterable[tuple[int, int]], chunk: int | None
+) -> Iterator[Unit]:
+    """The units of a line's episodes that are in no span (first, episodes) of ``there``.
+
+    None crosses a multiple of ``chunk``, if that is no None.
+    """
+    wanted = np.ones(len(episodes), dtype=bool)
+    for first, count in there:
+        begin = first - episodes.start
+        wanted[max(begin, 0) : max(begin + count, 0)] = False
+    left = np.flatnonzero(wanted) + episodes.start
+    ends = np.diff(left) > 1
+    if chunk is not None:
+        ends |= left[1:] % chunk == 0
+    for run in np.split(left, np.flatnonzero(ends) + 1) if len(left) else ():
+        yield Unit(line, seed, int(run[0]), len(run))

@@ -24,14 +24,14 @@ import numpy as np
 from schedgym._version import __version__
 from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy
-from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import short_time
+from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, printable
 from schedgym.evaluation.engines import Failure, make_engine
-from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.episodes import Environments, Result
 from schedgym.evaluation.figures import Figure, figure_of, formulas, gantt_figure
 from schedgym.evaluation.pictures import COLOURS, DECADE, MARKS, Panel, appearance
-from schedgym.evaluation.plan import FILES, acting_parameters
+from schedgym.evaluation.plan import FILES, Entrant, Line, Unit, acting_parameters, setting_of
 from schedgym.evaluation.plot import (
     differences_panel,
     effort_panel,
@@ -42,7 +42,7 @@ from schedgym.evaluation.plot import (
     sweep_panels,
     swept_name,
 )
-from schedgym.evaluation.runner import check_keywords
+from schedgym.evaluation.runner import check_keywords, run
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
@@ -352,7 +352,8 @@ class _Page:
         """Play the chosen episodes again."""
         policy = which.get("policy")
         asked = any(which.get(name) is not None for name in ("policy", "episode", "seed"))
-        units: list[_Replay] = []
+        replays: list[_Replay] = []
+        units: list[Unit] = []
         for index, board in enumerate(self.boards if which.get("schedules", True) else ()):
             wanted = [board.settings[0].entries[0].policy, board.reference]
             for label in dict.fromkeys(wanted if policy is None else [policy]):
@@ -364,23 +365,27 @@ class _Page:
                     self.remarks.append(f"{found.where}: takes {took}: name the policy to see its schedule")
                     continue
                 try:
-                    units.append(_with_actor(found, board, self.manifests if which.get("trust") else None))
+                    manifests = self.manifests if which.get("trust") else None
+                    units.append(_unit(len(replays), found, board, manifests))
+                    replays.append(found)
                 except (SchedgymError, OSError) as error:
                     reason = " ".join(str(error).split())
                     self.remarks.append(f"{found.where}: cannot be played again: {reason}")
         engine = make_engine("local", 1, PATIENCE if asked else SOON)
-        for unit, played in engine.run(_play, units) if units else ():
+        context = Environments(), SchedulingEnv.record, ()
+        for unit, played, _ in run(units, engine, None, False, context) if units else ():
+            found = replays[unit.line.entrant.setting]
             if isinstance(played, Failure):
                 reason = played.error.strip().splitlines()[-1]
-                self.remarks.append(f"{unit.where}: cannot be played again: {reason}")
+                self.remarks.append(f"{found.where}: cannot be played again: {reason}")
             else:
-                self._show(unit, *played)
+                self._show(found, unit.line.training_seed, played[0])
 
-    def _show(self, unit: _Replay, record: ScheduleRecord, metrics: Mapping[str, float]) -> None:
-        """Add the schedule of an episode that was played again."""
-        board, setting, training = self.boards[unit.board], unit.setting, unit.training
-        figure, note = gantt_figure(record)
-        value = metrics[board.metric.name]
+    def _show(self, unit: _Replay, training: int | None, played: Result) -> None:
+        """Add the schedule of an episode that was played again, by this training of an agent."""
+        board, setting = self.boards[unit.board], unit.setting
+        figure, note = gantt_figure(played.observed)
+        value = played.values[board.metric.name]
         head = f"Seed {unit.seed}, episode {unit.number}"
         head += f", training seed {training}" if training is not None else ""
         head += f", {setting.label}" if setting.label else ""
@@ -464,7 +469,7 @@ def _asset(name: str) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Replay:
-    """An episode to be played again: of the board of this number, by whom, and under which parameters."""
+    """An episode to be played again, of the board of this number."""
 
     board: int
     id: str
@@ -472,19 +477,11 @@ class _Replay:
     entry: Entry
     seed: int
     number: int
-    policy: Any = None
-    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def where(self) -> str:
         """Its name in remarks."""
         return f"{self.id}, {self.entry.policy}, seed {self.seed}, episode {self.number}"
-
-    @property
-    def training(self) -> int | None:
-        """The seed of the agent's training."""
-        agent = getattr(self.policy, "agent", None)
-        return None if agent is None else agent.metadata["training"].get("seed")
 
 
 def _choose(index: int, board: Board, policy: str, which: Which) -> _Replay | None:
@@ -498,16 +495,17 @@ def _choose(index: int, board: Board, policy: str, which: Which) -> _Replay | No
     return None
 
 
-def _with_actor(found: _Replay, board: Board, manifests: Sequence[Mapping[str, Any]] | None) -> _Replay:
+def _unit(number: int, found: _Replay, board: Board, manifests: Sequence[Mapping[str, Any]] | None) -> Unit:
     """An episode with its policy, and the parameters under which that acts.
 
     Args:
+        number: by which the unit's entrant is known.
         found: the episode.
         board: the board of the episode.
         manifests: they name the files of agents; None: no file that the store names may be opened, and only
             the shipped agent is known.
     """
-    entry, parameters = found.entry, found.setting.parameters
+    entry, parameters, training = found.entry, found.setting.parameters, None
     if board.problem is None:
         raise UnknownName("environment id", board.id, ())
     for name in FILES if manifests is None else ():
@@ -515,24 +513,19 @@ def _with_actor(found: _Replay, board: Board, manifests: Sequence[Mapping[str, A
             raise InvalidParameter(f"{name}: names the file {parameters[name]!r}: {TRUST}")
     if "agent" in entry.options:
         policy = _find_agent(board.id, entry, manifests)
-        policy.name = entry.policy
+        policy.name, training = entry.policy, policy.agent.training_seed
     else:
         options = dict(entry.options)
         policy = make_policy(str(options.pop("policy", entry.policy)), board.problem.name, **options)
     acting = acting_parameters(board.problem, board.id, parameters, policy)
-    return dataclasses.replace(found, policy=policy, parameters=acting)
-
-
-def _play(unit: _Replay) -> tuple[ScheduleRecord, dict[str, float]]:
-    """The record and the metrics of an episode."""
-    env = make_env(unit.id, unit.parameters)
-    outcome = play(env, unit.policy, seed=unit.seed, episode=unit.number, label=unit.entry.policy)
-    return env.record(), outcome.metrics
+    setting = setting_of(board.problem, board.id, parameters, stored=False)
+    entrant = Entrant(number, entry.policy, policy, acting)
+    return Unit(Line(setting, entry.policy, {}, training, "", entrant), found.seed, found.number, 1)
 
 
 def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]] | None) -> Any:
     """The agent whose checksum the store has: the shipped one, or that of a file which a manifest names."""
-    make_agent = importlib.import_module("schedgym.agents.agent_policy").make_agent
+    agents_of = importlib.import_module("schedgym.agents.agent_policy").agents_of
     named = [
         source
         for manifest in reversed(manifests or ())
@@ -543,12 +536,11 @@ def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]] | 
     reason = f"is in a file: {TRUST}" if manifests is None else "no manifest names its file"
     for source in ("pretrained", *named):
         try:
-            policy = make_agent(source, id)
+            for policy in agents_of(source, id):
+                if policy.agent.sha256 == entry.options["agent"]:
+                    return policy
+            found = f"{source}: is another agent now"
         except (SchedgymError, OSError) as error:
             found = str(error)
-        else:
-            if policy.agent.sha256 == entry.options["agent"]:
-                return policy
-            found = f"{source}: is another agent now"
         reason = found if source in named else reason
     raise InvalidParameter(f"agent {entry.policy}: {reason}")

@@ -9,9 +9,9 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import json
+import itertools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -30,20 +30,19 @@ from schedgym.evaluation.comparison import Evaluation, Observed
 from schedgym.evaluation.engines import Engine, Failure, make_engine, progress_bar
 from schedgym.evaluation.episodes import (
     Environments,
-    Job,
     Observer,
     Result,
     check_entrant,
     checked_gap,
-    make_env,
     play,
-    run_job,
+    run_unit,
     values_of,
 )
 from schedgym.evaluation.plan import (
     Entrant,
     Line,
     Policies,
+    Setting,
     Unit,
     acting_parameters,
     check_counts,
@@ -51,7 +50,8 @@ from schedgym.evaluation.plan import (
     entrants,
     expand_grid,
     find_objective,
-    policy_line,
+    line_of,
+    missing,
     resolve_id,
     resolve_policies,
     setting_of,
@@ -173,18 +173,24 @@ def compare(
     given = resolved.acting
     engine = engine or make_engine("local", how.get("n_jobs", 1))
     check_counts(episodes, seed)
-    objective = find_objective(problem, id, [{**base, **setting} for setting in settings])
+    own = [{**base, **setting} for setting in settings]
+    objective = find_objective(problem, id, own)
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
         workloads = how.get("workloads")
         files = () if workloads is None else _store(problem, workloads, Path(folder))
-        runs = _Runs(problem, id, resolved, files, episodes, seed, observe, store)
-        jobs = runs.plan([{**base, **setting} for setting in settings], engine.processes)
-        new = list(runs.keep(_run(jobs, engine, how.get("progress"))))
-        results = [*runs.known, *new]
+        plan = _Plan(problem, id, resolved, files, episodes, seed, observe, store)
+        left, context = plan.units(own, engine.processes), (plan.environments, observe, files)
+        with contextlib.closing(run(left, engine, store, how.get("progress"), context, each=True)) as ended:
+            new: list[tuple[Line, Result]] = []
+            for unit, played, _ in ended:
+                if isinstance(played, Failure):
+                    played.reraise()
+                new += [(unit.line, result) for result in played]
+    results = [*plan.known, *new]
     order = list(given)
-    ran = [result for result in results if result.label is not None]
-    ran.sort(key=lambda result: (result.setting, order.index(str(result.label)), result.episode))
-    bounds = {(r.setting, r.episode): r.values for r in results if r.label is None}
+    ran = [(line.entrant, result) for line, result in results if line.entrant.label is not None]
+    ran.sort(key=lambda one: (one[0].setting, order.index(str(one[0].label)), one[1].episode))
+    bounds = {(line.entrant.setting, r.episode): r.values for line, r in results if line.policy is None}
     columns = [*grid, "policy", "episode", "seed", "metric", "value"]
     rows = _rows(objective, settings, seed, ran, bounds)
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
@@ -197,22 +203,23 @@ def compare(
         swept=tuple(grid),
         parameters=base,
         seed=seed,
-        episodes=max(runs.counts),
-        distinct=min(runs.distinct),
+        episodes=max(plan.counts),
+        distinct=min(plan.distinct),
         views={label: str(view) for label, view in views.items() if view not in usual},
         policy_seconds=_policy_seconds(settings, ran),
-        observed=[Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran],
-        spent={} if store is None else {runs.unit(result).key: result.cpu for result in results},
-        ran=sum(result.cpu for result in new),
+        observed=[
+            Observed(settings[who.setting], str(who.label), result.episode, result.seconds, result.observed)
+            for who, result in ran
+        ],
+        spent={} if store is None else {Unit(line, seed, r.episode, 1).key: r.cpu for line, r in results},
+        ran=sum(result.cpu for _, result in new),
     )
 
 
 # one expression ------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=4)
-def _environment(id: str, parameters: str) -> SchedulingEnv:
-    return make_env(id, json.loads(parameters))
+_KEPT = Environments()  # those of earlier calls
 
 
 def score(
@@ -247,7 +254,7 @@ def score(
     check_whole(seed, "seed", 0, EVALUATION_SEEDS - 1)
     policy = ScorePolicy(expression if expression.startswith(SCORE) else f"{SCORE} {expression}")
     used = policy.acting_parameters(id, parameters or {})
-    env = _environment(id, json.dumps(used, sort_keys=True))
+    env = _KEPT.get(0, id, used)
     name, total = problem.objective_of(env.simulator.parameters), 0.0
     for episode in range(episodes):
         outcome = play(env, policy, seed=seed, episode=episode, label=expression, check=False)
@@ -258,11 +265,65 @@ def score(
 # how it is run -------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass
-class _Runs:
-    """The episodes of an evaluation, and in ``counts`` and ``distinct`` how many they are in each setting.
+def run(
+    units: Sequence[Unit],
+    engine: Engine,
+    store: ResultsStore | None,
+    progress: bool | None,
+    context: tuple[Environments, Observer | None, Sequence[str]],
+    *,
+    each: bool = False,
+) -> Generator[tuple[Unit, list[Result] | Failure, list[str]], None, None]:
+    """Run units and store what comes of them: nothing else plays episodes by an engine, or stores results.
 
-    With a store, ``known`` are the results that it holds, and ``lines`` those of each setting and label.
+    Args:
+        units: what is left to run.
+        engine: runs them.
+        store: open for writing; None: nothing is stored.
+        progress: as of :class:`How`.
+        context: what :func:`~schedgym.evaluation.episodes.run_unit` gets beside the unit.
+        each: True to store each episode as a unit of its own.
+
+    Yields:
+        units as they end, each with its results, or why there are none, and with what failed: the unit, or
+        those in the store that beat its bounds.
+
+    Raises:
+        InvalidStore: if the store cannot be written.
+        RunAborted: if it is removed or replaced meanwhile, or the Ray cluster dies.
+    """
+    kept: set[str] = set()
+    with (
+        progress_bar(sum(unit.episodes for unit in units), progress) as advance,
+        contextlib.closing(engine.run(functools.partial(run_unit, context), units)) as ended,
+    ):
+        for unit, results in ended:
+            failed: list[str] = []
+            if isinstance(results, Failure):
+                failed = [results.error]
+                if store is not None:
+                    store.fail(unit, results.error)
+            elif store is not None:
+                for piece in [[result] for result in results] if each else [results]:
+                    part = dataclasses.replace(unit, first=piece[0].episode, episodes=len(piece))
+                    if part.key not in kept:  # settings may be equal
+                        kept.add(part.key)
+                        failed += store.add(
+                            part,
+                            *values_of(unit.line.policy, piece),
+                            seconds=sum(result.cpu for result in piece),
+                            policy_seconds=sum(result.seconds for result in piece),
+                            observed=piece[-1].observed,
+                        )
+            yield unit, results, failed
+            advance(unit.episodes)
+
+
+@dataclasses.dataclass
+class _Plan:
+    """The units of an evaluation, and in ``counts`` and ``distinct`` the episodes of each setting.
+
+    With a store, ``known`` are the results that it holds.
     """
 
     problem: Problem
@@ -273,18 +334,17 @@ class _Runs:
     seed: int
     observe: Observer | None
     store: ResultsStore | None
-    known: list[Result] = dataclasses.field(default_factory=list)
-    lines: dict[tuple[int, str | None], Line] = dataclasses.field(default_factory=dict)
+    known: list[tuple[Line, Result]] = dataclasses.field(default_factory=list)
     counts: list[int] = dataclasses.field(default_factory=list)
     distinct: list[int] = dataclasses.field(default_factory=list)
     environments: Environments = dataclasses.field(default_factory=Environments)
 
-    def plan(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Job]:
-        """Make jobs of about equal size for so many processes, or for this one jobs of an episode.
+    def units(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Unit]:
+        """What is left to run: units of about equal size for so many processes, of an episode for this one.
 
         Raises an error if something cannot run.
         """
-        jobs: list[Job] = []
+        left: list[Unit] = []
         everyone = self.policies.acting.items()
         for own, acting in zip(settings, entrants(self.problem, self.id, settings, everyone), strict=True):
             if self.files and own.get("workload") is not None:
@@ -295,53 +355,27 @@ class _Runs:
             size = max(1, min(count, count * len(acting) * len(settings) // (4 * processes)))
             if processes == 1:
                 size = 1  # nothing is sent, and what is not stored yet is lost by the episode
+            setting = setting_of(self.problem, self.id, own, self.store is not None)
             for entrant in acting:
-                left = self._left(own, entrant, count)
-                for first in range(0, len(left), size):
-                    chunk = tuple(left[first : first + size])
-                    where = (self.environments, entrant.setting, self.id, entrant.parameters, self.files)
-                    who = (self.seed, entrant.label, entrant.policy)
-                    jobs.append(Job(*where, *who, chunk, self.observe))
-        return jobs
+                line, there = self._line(setting, entrant), []
+                if self.store is not None:
+                    found = [one for one in self.store.results(line, self.seed) if one.episode < count]
+                    self.known += [(line, result) for result in found]
+                    there = [(result.episode, 1) for result in found]
+                left += missing(line, self.seed, range(count), there, size)
+        return left
 
-    def _left(self, own: Mapping[str, Any], entrant: Entrant, count: int) -> list[int]:
-        """The episodes of an entrant that must be run, as the store does not hold them."""
+    def _line(self, setting: Setting, entrant: Entrant) -> Line:
+        """The line of an entrant: in a store several may have its label, with other options or observers."""
         if self.store is None:
-            return list(range(count))
+            return Line(setting, entrant.label, {}, None, "", entrant)
         more: dict[str, Any] = {"workloads": list(map(content_of, self.files))} if self.files else {}
         if self.observe is not None and entrant.label is not None:
             source = content_of(str(inspect.getsourcefile(self.observe)))
             more["observe"] = [self.observe.__module__, self.observe.__qualname__, source]
-        line = policy_line(setting_of(self.problem, self.id, own), entrant, self.policies.options, **more)
-        if line.policy is not None:  # of one label there may be several, with other options or observers
-            line = dataclasses.replace(line, policy=f"{line.policy} {line.digest}")
-        self.lines[entrant.setting, entrant.label] = line
-        found = {result.episode: result for result in self.store.results(line, self.seed)}
-        self.known += [
-            dataclasses.replace(found[episode], setting=entrant.setting, label=entrant.label)
-            for episode in range(count)
-            if episode in found
-        ]
-        return [episode for episode in range(count) if episode not in found]
-
-    def unit(self, result: Result) -> Unit:
-        """The unit of a result."""
-        return Unit(self.lines[result.setting, result.label], self.seed, result.episode, 1)
-
-    def keep(self, results: Iterable[Result]) -> Iterator[Result]:
-        """Hand results on, each of which is first stored, if there is a store."""
-        kept = set()  # settings may be equal
-        for result in results:
-            if self.store is not None and (unit := self.unit(result)).key not in kept:
-                kept.add(unit.key)
-                self.store.add(
-                    unit,
-                    *values_of(result.label, [result]),
-                    seconds=result.cpu,
-                    policy_seconds=result.seconds,
-                    observed=result.observed,
-                )
-            yield result
+        line = line_of(setting, entrant, self.policies.options, **more)
+        label = None if line.policy is None else f"{line.policy} {line.digest}"
+        return dataclasses.replace(line, policy=label)
 
     def _count(self, acting: Sequence[Entrant]) -> tuple[int, int]:
         """:func:`count_episodes` of a setting.
@@ -387,30 +421,16 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
     return tuple(files)
 
 
-def _run(jobs: list[Job], engine: Engine, progress: bool | None) -> Iterator[Result]:
-    """Run jobs; raises the exception of one that fails."""
-    with (
-        progress_bar(sum(len(job.episodes) for job in jobs), progress) as advance,
-        contextlib.closing(engine.run(run_job, jobs)) as ended,
-    ):
-        for job, results in ended:
-            if isinstance(results, Failure):
-                results.reraise()
-            yield from results
-            advance(len(job.episodes))
-
-
-def _policy_seconds(settings: list[dict[str, Any]], ran: Iterable[Result]) -> list[dict[str, Any]]:
+def _policy_seconds(
+    settings: list[dict[str, Any]], ran: Iterable[tuple[Entrant, Result]]
+) -> list[dict[str, Any]]:
     """Time per episode that each policy took to decide [s], one entry per setting and policy.
 
     The median over the episodes, as the first one may compile.
     """
-    found: dict[tuple[int, str | None], list[float]] = {}
-    for result in ran:
-        found.setdefault((result.setting, result.label), []).append(result.seconds)
     return [
-        {**settings[index], "policy": label, "seconds": float(np.median(seconds))}
-        for (index, label), seconds in found.items()
+        {**settings[index], "policy": label, "seconds": float(np.median([own.seconds for _, own in group]))}
+        for (index, label), group in itertools.groupby(ran, lambda own: (own[0].setting, own[0].label))
     ]
 
 
@@ -418,17 +438,17 @@ def _rows(
     objective: Metric,
     settings: list[dict[str, Any]],
     seed: int,
-    ran: Iterable[Result],
+    ran: Iterable[tuple[Entrant, Result]],
     bounds: Mapping[tuple[int, int], Mapping[str, float]],
 ) -> Iterator[tuple[Any, ...]]:
     """Setting's values, policy, episode, seed, metric, value; each objective is checked against its bound."""
-    for result in ran:
-        setting = settings[result.setting]
+    for entrant, result in ran:
+        setting = settings[entrant.setting]
         values = dict(result.values)
-        if certificate := bounds[result.setting, result.episode]:
+        if certificate := bounds[entrant.setting, result.episode]:
             bound, value = certificate["bound"], values[objective.name]
-            where = f"{result.label}, {setting}, seed {seed}, episode {result.episode}"
+            where = f"{entrant.label}, {setting}, seed {seed}, episode {result.episode}"
             gap = checked_gap(objective, bound, value, certificate["slack"], where)
             values |= {"bound": bound, "gap": gap}
         for name, value in values.items():
-            yield (*setting.values(), result.label, result.episode, seed, name, value)
+            yield (*setting.values(), entrant.label, result.episode, seed, name, value)

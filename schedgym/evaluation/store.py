@@ -607,7 +607,7 @@ class ResultsStore:
     def results(self, line: Line, seed: int) -> Iterator[Result]:
         """The results of a line's units that are done, each of which is one episode.
 
-        Their number of the setting is 0, and ``cpu`` is the time that :meth:`add` was told.
+        ``cpu`` is the time that :meth:`add` was told.
 
         Raises:
             InvalidStore: if the line's label means something else in this store.
@@ -617,8 +617,7 @@ class ResultsStore:
                 names, ((*values,),) = stored.outcome()
                 found = {name: value for name, value in zip(names, values, strict=True) if value == value}
                 seen = None if stored.observed is None else _decode(json.loads(stored.observed))
-                times = stored.policy_seconds, seen, stored.seconds
-                yield Result(0, line.policy, stored.first, found, *times)
+                yield Result(stored.first, found, stored.policy_seconds, seen, stored.seconds)
 
     def failed(self, code: str | None = None, lines: Iterable[Line] | None = None) -> list[dict[str, Any]]:
         """The units that failed.

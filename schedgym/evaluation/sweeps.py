@@ -21,7 +21,6 @@ run again, unless the code, the options, or a file that is named has changed.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import itertools
@@ -29,7 +28,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +37,8 @@ from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.engines import Failure, make_engine, progress_bar
-from schedgym.evaluation.episodes import Environments, Job, Result, check_entrant, run_job, values_of
+from schedgym.evaluation.engines import make_engine
+from schedgym.evaluation.episodes import Environments, check_entrant
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Line,
@@ -49,14 +48,13 @@ from schedgym.evaluation.plan import (
     entrants,
     expand_grid,
     line_of,
-    named_files,
+    missing,
     package_version,
-    policy_line,
     resolve_id,
     resolve_policies,
     setting_of,
 )
-from schedgym.evaluation.runner import EPISODES
+from schedgym.evaluation.runner import EPISODES, run
 from schedgym.evaluation.store import ResultsStore
 
 
@@ -124,9 +122,14 @@ class SweepSpec:
         for i, seed in enumerate(self.seeds if list(self.seeds) != [VALIDATION_SEED] else ()):
             check_whole(seed, f"seeds[{i}]", 0, EVALUATION_SEEDS - 1)
 
+    @property
+    def numbers(self) -> range:
+        """The numbers of the episodes."""
+        return range(self.first, self.first + self.episodes)
+
     def covers(self, first: int, episodes: int) -> bool:
         """Return True if a unit of these episodes has some of the sweep's."""
-        return first < self.first + self.episodes and first + episodes > self.first
+        return first < self.numbers.stop and first + episodes > self.first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,8 +188,8 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _lines(experiment: Experiment, index: int) -> Iterator[Line]:
-    """All that an experiment compares, the bounds of each setting first; everything is checked."""
+def _lines(experiment: Experiment, index: int) -> Iterator[list[Line]]:
+    """All that an experiment compares in each setting, the bounds first; everything is checked."""
     problem, id = resolve_id(experiment.id)
     fixed: dict[str, Any] = {}
     if experiment.preset is not None:
@@ -213,36 +216,24 @@ def _lines(experiment: Experiment, index: int) -> Iterator[Line]:
             raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
     settings = [{**base, **combination} for combination in combinations]
     everyone = [*policies.acting.items(), *agents]
-    planned = entrants(problem, id, settings, everyone, index)
-    for own, (bounds, *acting) in zip(settings, planned, strict=True):
+    for own, acting in zip(settings, entrants(problem, id, settings, everyone, index), strict=True):
         setting = setting_of(problem, id, own)
-        for entrant in (bounds, *acting[: len(policies.acting)]):
-            yield policy_line(setting, entrant, policies.options)
-        for entrant in acting[len(policies.acting) :]:
-            agent = entrant.policy.agent
-            training = agent.metadata["training"].get("seed")
-            yield line_of(setting, entrant, {"agent": agent.sha256}, training_seed=training)
+        yield [line_of(setting, entrant, policies.options) for entrant in acting]
 
 
 def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
     """(label, policy) of each agent file."""
     found: list[tuple[str, Any]] = []
-    if not experiment.agents:
-        return found
-    make_agent = importlib.import_module("schedgym.agents.agent_policy").make_agent
-    agent_paths = importlib.import_module("schedgym.agents.files").agent_paths
-    for label, source in experiment.agents.items():
+    for label, sources in experiment.agents.items():
         seeds = set()
-        sources = [source] if isinstance(source, str) else source
-        for path in (path for given in sources for path in agent_paths(given)):
-            policy = make_agent(path, id)
-            policy.name = label
-            seed = policy.agent.metadata["training"].get("seed")
+        for policy in importlib.import_module("schedgym.agents.agent_policy").agents_of(sources, id):
+            seed = policy.agent.training_seed
             if seed in seeds:
                 raise InvalidParameter(
                     f"agents: {label}: two are of training seed {seed}: give another label"
                 )
             seeds.add(seed)
+            policy.name = label
             found.append((label, policy))
     return found
 
@@ -254,8 +245,8 @@ def _plan(spec: SweepSpec) -> list[list[Line]]:
     labels: dict[tuple[str, str, str | None], list[Line]] = {}
     for number, experiment in enumerate(spec.experiments):
         with placed(f"experiments[{number}]"):
-            for _, group in itertools.groupby(_lines(experiment, len(settings)), lambda own: own.setting):
-                settings.append([line for line in group if line.digest not in known])
+            for lines in _lines(experiment, len(settings)):
+                settings.append([line for line in lines if line.digest not in known])
                 for line in settings[-1]:
                     place = line.setting.id, canonical(dict(line.setting.parameters)), line.policy
                     others = labels.setdefault(place, [])
@@ -271,35 +262,6 @@ def _plan(spec: SweepSpec) -> list[list[Line]]:
 # running -------------------------------------------------------------------------------------------
 
 
-class _Ran(NamedTuple):
-    """The results of a unit, the time that it took [s], and the version of the code that ran it."""
-
-    results: list[Result]
-    seconds: float
-    code: str
-
-
-def _execute(task: tuple[Unit, Job]) -> _Ran:
-    """Run a unit; an engine's worker calls this."""
-    began = time.perf_counter()
-    results = run_job(task[1])
-    return _Ran(results, time.perf_counter() - began, code_version())
-
-
-def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
-    """The sweep's episodes in no span (first, count), as ranges that cross no chunk's end."""
-    chunk = spec.chunk
-    missing = np.arange(spec.first + spec.episodes) >= spec.first
-    for first, count in spans:
-        missing[first : first + count] = False
-    left = np.flatnonzero(missing)
-    ends = np.diff(left) > 1
-    if chunk is not None:
-        ends |= left[1:] % chunk == 0
-    for run in np.split(left, np.flatnonzero(ends) + 1) if len(left) else ():
-        yield range(int(run[0]), int(run[-1]) + 1)
-
-
 def _units(
     settings: list[list[Line]], spec: SweepSpec, store: ResultsStore, retry_failed: bool
 ) -> tuple[list[Unit], int]:
@@ -313,8 +275,7 @@ def _units(
             for line, ours, theirs in zip(lines, done, failed, strict=True):
                 mine = [span for span in ours.get(seed, []) if spec.covers(*span)]
                 skipped += len(mine)
-                for run in _missing(spec, itertools.chain(mine, theirs.get(seed, []))):
-                    left.append(Unit(line, seed, run.start, len(run)))
+                left += missing(line, seed, spec.numbers, [*mine, *theirs.get(seed, [])], spec.chunk)
     return left, skipped
 
 
@@ -365,14 +326,8 @@ def run_sweep(
                     seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=package_version(), engine=engine
                 )
             )
-            tasks = ((unit, _job(environments, unit)) for unit in left)
-            with (
-                progress_bar(sum(unit.episodes for unit in left), progress) as advance,
-                contextlib.closing(workers.run(_execute, tasks)) as results,
-            ):
-                for (unit, _), outcome in results:
-                    done += _keep(store, unit, outcome)
-                    advance(unit.episodes)
+            for _, _, messages in run(left, workers, store, progress, (environments, None, ())):
+                done += 1 - len(messages)
         # the store may hold other sweeps' failures
         failed = [
             unit
@@ -386,29 +341,4 @@ def run_sweep(
 def _check(environments: Environments, lines: Iterable[Line]) -> None:
     """Refuse what cannot run: an environment, or a policy in it."""
     for line in lines:
-        assert line.entrant is not None
         check_entrant(environments, line.setting.id, line.entrant)
-
-
-def _job(environments: Environments, unit: Unit) -> Job:
-    line, entrant = unit.line, unit.line.entrant
-    assert entrant is not None
-    parameters = dict(entrant.parameters)
-    for name in named_files(parameters):  # a worker may stand in another folder
-        parameters[name] = os.path.abspath(parameters[name])
-    return Job(
-        *(environments, entrant.setting, line.setting.id, parameters, ()),
-        *(unit.seed, line.policy, entrant.policy, tuple(range(unit.first, unit.first + unit.episodes))),
-    )
-
-
-def _keep(store: ResultsStore, unit: Unit, outcome: _Ran | Failure) -> int:
-    """Store the outcome of a unit; return by how much the number of finished units grows."""
-    if isinstance(outcome, _Ran) and outcome.code != unit.line.setting.code:
-        outcome = Failure(f"the worker has version {outcome.code}, not {unit.line.setting.code}")
-    if isinstance(outcome, Failure):
-        store.fail(unit, outcome.error)
-        return 0
-    spent = sum(result.seconds for result in outcome.results)
-    found = values_of(unit.line.policy, outcome.results)
-    return 1 - len(store.add(unit, *found, seconds=outcome.seconds, policy_seconds=spent))

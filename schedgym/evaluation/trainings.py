@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 
 from schedgym.agents.config import Config
-from schedgym.agents.domains import Domain, episodes_of_part
+from schedgym.agents.domains import Domain, episodes_of_part, shared_with_baselines
 from schedgym.agents.files import load_agent
 from schedgym.agents.simulation import make_simulator
 from schedgym.agents.training import check_device, train
 from schedgym.core.arrays import Floats, Integers
 from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
-from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import Failure, make_engine, progress_bar
 from schedgym.evaluation.plan import setting_of
@@ -196,12 +195,6 @@ def _train(task: tuple[TrainingSpec, int]) -> None:
 # validation ----------------------------------------------------------------------------------------
 
 
-def _given(config: Config, domain: Domain) -> dict[str, Any]:
-    """The parameters of a domain that are the problem's, and not the agents' own."""
-    own = {"view", "observation", "action_mask", *tokens_of(config.id).acting}
-    return {name: value for name, value in domain.environment.items() if name not in own}
-
-
 def _episodes(config: Config, domain: Domain) -> Integers:
     """The episodes of VALIDATION_SEED that a training validates with in a domain."""
     cma = config.algorithm == "cma"
@@ -220,7 +213,7 @@ def _validate(spec: TrainingSpec, seeds: Sequence[int], how: Mapping[str, Any]) 
     for domain in config.domains_of("validation"):
         experiment = Experiment(
             config.id,
-            _given(config, domain),
+            shared_with_baselines(config.id, domain.environment),
             policies=list(config.search.baselines),
             agents={spec.name: [str(spec.path(seed)) for seed in seeds]},
         )
@@ -243,7 +236,9 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     found: dict[int, list[Floats]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
         for domain in domains:
-            setting = setting_of(get_problem(config.id), config.id, _given(config, domain))
+            setting = setting_of(
+                get_problem(config.id), config.id, shared_with_baselines(config.id, domain.environment)
+            )
             for own in store.contenders(setting):
                 if own.policy == spec.name and own.training_seed in found:
                     values = own.values.loc[VALIDATION_SEED][setting.objective]

@@ -19,7 +19,8 @@ import pytest
 
 from schedgym import cli
 from schedgym.errors import InvalidStore, RunAborted
-from schedgym.evaluation import sweeps
+from schedgym.evaluation import runner
+from schedgym.evaluation.episodes import run_unit
 from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from tests.long import long
@@ -189,25 +190,21 @@ def alive(pid):
         return False
 
 
-def deadly(task):
+def deadly(context, unit):
     """Run a unit, but die in the second seed of one policy, always, and once in the third."""
-    unit, _ = task
     if unit.line.policy == "fcfs" and unit.seed == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     once = Path(os.environ["SCHEDGYM_TEST_ONCE"])
     if unit.line.policy == "fcfs" and unit.seed == 2 and not once.exists():
         once.touch()
         os.kill(os.getpid(), signal.SIGSEGV)
-    return execute(task)
-
-
-execute = sweeps._execute
+    return run_unit(context, unit)
 
 
 @long
 def test_a_worker_that_dies_is_reported_and_the_sweep_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("SCHEDGYM_TEST_ONCE", str(tmp_path / "once"))
-    monkeypatch.setattr(sweeps, "_execute", deadly)
+    monkeypatch.setattr(runner, "run_unit", deadly)
     result = run_sweep(spec(2, None), tmp_path / "r.db", n_jobs=2)
     assert [(row["policy"], row["seed"]) for row in result.failed] == [("fcfs", 1)] * 2
     assert all(row["error"].startswith("worker died") for row in result.failed)
@@ -218,14 +215,14 @@ def test_a_worker_that_dies_is_reported_and_the_sweep_goes_on(tmp_path, monkeypa
     assert (again.done, again.failed) == (2, [])
 
 
-def falling(task):
+def falling(context, unit):
     """Run a unit, but kill the Ray cluster, whose raylet is the parent of its workers, in the third seed."""
-    if task[0].seed == 2:
+    if unit.seed == 2:
         raylet = os.getppid()
         if "raylet" in Path(f"/proc/{raylet}/comm").read_text():  # else who adopts another unit's orphan
             os.kill(raylet, signal.SIGKILL)
         time.sleep(600)  # no result comes any more: a worker ends with its raylet
-    return execute(task)
+    return run_unit(context, unit)
 
 
 @long
@@ -236,7 +233,7 @@ def test_the_death_of_a_ray_cluster_ends_its_sweep_and_fails_no_unit(tmp_path, m
     sweep = ["sweep", str(config), "-o", str(path)]
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
-        monkeypatch.setattr(sweeps, "_execute", falling)
+        monkeypatch.setattr(runner, "run_unit", falling)
         assert cli.main([*sweep, "--engine", "ray"]) == 1
     finally:
         ray.shutdown()

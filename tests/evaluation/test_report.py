@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
+from schedgym.agents.files import list_pretrained, load_agent, save_agent
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
@@ -396,6 +397,18 @@ def test_a_shipped_agent_is_played_again_without_trust(folder, tmp_path):
     assert write_report(folder / "results.db", tmp_path / "r.html", policy="shipped") == []
     (schedule,) = plots(Elements((tmp_path / "r.html").read_text(encoding="utf-8")))["schedule1"]
     assert ", as stored." in schedule["note"]
+
+
+def test_an_agent_of_a_folder_is_played_again(tmp_path):
+    """Of a sweep that named a folder of agents, the report found no file."""
+    shipped = load_agent(list_pretrained()[PARTIAL])
+    (tmp_path / "agents").mkdir()
+    save_agent(tmp_path / "agents" / "a.npz", shipped.weights, {**shipped.metadata, "command": "another"})
+    experiment = {"id": PARTIAL, "parameters": {"jobs": 8}, "policies": ["edf"]}
+    experiment["agents"] = {"mine": str(tmp_path / "agents")}
+    spec = make_spec({"name": "a", "episodes": 1, "experiments": [experiment]})
+    assert not run_sweep(spec, tmp_path / "r.db", n_jobs=1, progress=False).failed
+    assert write_report(tmp_path / "r.db", tmp_path / "r.html", policy="mine", trust=True) == []
 
 
 def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):

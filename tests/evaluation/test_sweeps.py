@@ -151,8 +151,7 @@ def test_an_objective_that_beats_its_bound_is_a_failure(path, monkeypatch):
 
 
 def test_a_worker_with_other_code_is_a_failure(path, monkeypatch):
-    original = sweeps._execute
-    monkeypatch.setattr(sweeps, "_execute", lambda task: original(task)._replace(code="older"))
+    monkeypatch.setattr(episodes, "code_version", lambda: "older")
     result = run_sweep(spec(), path, n_jobs=1)
     assert result.done == 0 and all("older" in row["error"] for row in result.failed)
 

@@ -102,8 +102,8 @@ def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
     ran = []
     original = episodes.run_episodes
 
-    def strike(job):
-        for result in original(job):
+    def strike(*given):
+        for result in original(*given):
             ran.append(result)
             yield dataclasses.replace(result, cpu=1000.0)
 
@@ -120,8 +120,8 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
     ran = []
     original = episodes.run_episodes
 
-    def interrupted(job):
-        for result in original(job):
+    def interrupted(*given):
+        for result in original(*given):
             if len(ran) == 7:
                 raise KeyboardInterrupt
             ran.append(result)
@@ -133,9 +133,11 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             reproduce("nn2000/fig2", **arguments)
     again = []
-    monkeypatch.setattr(episodes, "run_episodes", lambda job: again.append(job.episodes) or original(job))
+    monkeypatch.setattr(episodes, "run_episodes", lambda *given: again.append(given[0]) or original(*given))
     (resumed,) = reproduce("nn2000/fig2", **arguments)
-    assert len(ran) + sum(map(len, again)) == 2 * 3 * 3  # settings, episodes, policies with the bound
+    assert (
+        len(ran) + sum(unit.episodes for unit in again) == 2 * 3 * 3
+    )  # settings, episodes, policies with the bound
     assert not (tmp_path / figures.EPISODES).exists()
     written = (tmp_path / "nn2000-fig2.csv").read_bytes()
     (whole,) = reproduce("nn2000/fig2", **arguments, again=True)

@@ -160,7 +160,12 @@ def test_policies_that_a_reading_leaves_alone_run_once(tiny_run, monkeypatch) ->
 
     ran = []
     original = episodes.run_episodes
-    monkeypatch.setattr(episodes, "run_episodes", lambda job: ran.append(job.label) or original(job))
+
+    def watched(unit, *given):
+        ran.append(unit.line.entrant.label)
+        return original(unit, *given)
+
+    monkeypatch.setattr(episodes, "run_episodes", watched)
     shared = tiny_run("nn2000")
     arguments = {"episodes": 2, "parameters": {"tasks": 20, "servers": 2}}
     first = shared.alone("fig").play("schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], **arguments)
