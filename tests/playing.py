@@ -12,6 +12,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import Outcome, _check_rewards
 from schedgym.playing import steps
+from schedgym.testing import sample_action
 
 
 class Played(NamedTuple):
@@ -60,3 +61,29 @@ def play(
     if not getattr(env.simulator.parameters, "normalize", False):
         _check_rewards(env, Outcome(info["metrics"], sum(rewards), truncated), "the episode")
     return Played(dict(info["metrics"]), rewards, record)
+
+
+def play_both(
+    exact: Any, tokens: Any, check: Callable[[Any, Any, int], None], workload: Workload | None = None
+) -> None:
+    """The same actions in exact units and in features have the same rewards, ends and schedules.
+
+    ``check`` is called with both observations and the number of steps before. The second of three episodes
+    is left in its midst, and the third one plays the workload, if there is one.
+    """
+    rng = np.random.default_rng(0)
+    for episode in range(3):
+        options = {"workload": workload if episode == 2 else None}
+        one, two = (env.reset(seed=episode, options=dict(options))[0] for env in (exact, tokens))
+        check(one, two, 0)
+        step, ended = 0, False
+        while not ended and (episode != 1 or step < 20):
+            action = sample_action(exact.action_space, one, rng)
+            one, *result, _ = exact.step(action)
+            two, *same, _ = tokens.step(action)
+            assert result == same
+            step, ended = step + 1, result[1] or result[2]
+            check(one, two, step)
+        assert exact.record().digest() == tokens.record().digest()
+        if ended:
+            exact.problem.module("metrics").validate(exact.record())

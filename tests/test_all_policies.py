@@ -104,8 +104,12 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
     assert len(served) <= 1
 
 
-#: views in which a policy decides at other instants, or by other numbers
-APART = {("geo/fcfs", "pick"), ("geo/srpt", "pick"), ("partial-value/concave", "prices")}
+#: views in which a policy decides at other instants, or by other numbers, but with these options
+APART = {
+    ("geo/fcfs", "pick"): {"placement": "associated"},
+    ("geo/srpt", "pick"): None,
+    ("partial-value/concave", "prices"): None,
+}
 
 
 @pytest.mark.parametrize("name", [s.name for s in list_policies() if s.name.endswith(("/random", "/gsa"))])
@@ -115,18 +119,69 @@ def test_what_is_random_comes_from_the_generator(name: str) -> None:
     assert len({played(name, generator, **values).digest() for generator in range(4)}) > 1
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in list_policies() if len(spec.views) > 1])
-def test_every_view_plays_the_same_schedules(name: str, given) -> None:
+#: policy, its options in its first view and in the others, and parameters
+IN_VIEWS = [
+    *((spec.name, {}, {}, {}) for spec in list_policies() if len(spec.views) > 1),
+    *some(
+        [
+            (f"{problem}/{name}", *row)
+            for problem in list_problems()
+            for names, *row in declared(problem, "policies").get("views", ())
+            for name in names
+        ],
+        of=6,
+        late=4,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "others", "parameters"), IN_VIEWS)
+def test_every_view_plays_the_same_schedules(name: str, options, others, parameters, given) -> None:
+    """On workloads with many ties."""
     spec, found = registry.get_policy_spec(name), set()
+    problem = get_problem(spec.problem)
     for view in spec.views:
-        if (name, view) not in APART:
-            values = policy_parameters(name, view) | given(name) | {"view": view}
-            id = next(iter(get_problem(spec.problem).ids))
-            env = gym.make(id, disable_env_checker=True, **values).unwrapped
-            played = [play(env, make(name), seed) for seed in range(3)]
-            assert not any(episode.metrics["repaired"] for episode in played), view
-            found.add(tuple(episode.record.digest() for episode in played))
+        if (name, view) in APART and APART[name, view] != options:
+            continue
+        own = {key: value for key, value in parameters.items() if problem.parameters.acts_in(key, view)}
+        values = policy_parameters(name, view) | given(name) | own | {"view": view}
+        env = gym.make(next(iter(problem.ids)), disable_env_checker=True, **values).unwrapped
+        policy, played = make(name, **(options if view == spec.views[0] else others)), []
+        for seed in range(3):
+            env.reset(seed=seed)
+            workload = tied(env.record().workload, problem.name)
+            played.append(play(env, policy, seed, workload=workload))
+            assert not played[-1].metrics["repaired"], view
+        found.add(tuple(episode.record.digest() for episode in played))
     assert len(found) == 1
+
+
+#: policies with work space for the jobs that are active; some take integer programs, or all jobs at once
+CROWDED = [
+    spec.name
+    for spec in list_policies()
+    if "crowd" in declared(spec.problem, "policies")
+    and spec.name not in {*SPECIAL, "partial-value/local-optimal"}
+]
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_more_jobs_than_there_was_room_for(name: str) -> None:
+    """The work space grows in the middle of an episode, and what was learned stays."""
+    spec, active = get_policy_spec(name), []
+    crowd = {"window": "all", **declared(spec.problem, "policies")["crowd"]}
+    values = policy_parameters(name, spec.views[0]) | crowd
+    env = gym.make(next(iter(get_problem(spec.problem).ids)), disable_env_checker=True, **values).unwrapped
+    policy, large = make(name), make(name)
+    large.reset(env.interface, np.random.default_rng(1))
+    large.rows = 200  # room for all from the start
+
+    def note(observation, action) -> None:
+        active.append(int(observation["active"][0]))
+        np.testing.assert_array_equal(large(observation), action)
+
+    play(env, policy, 1, note)
+    assert active[0] < 64 < max(active)
 
 
 @pytest.mark.parametrize("problem", sorted(list_problems()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedgym.core.arrays import declarations, members
-from schedgym.core.problem import list_problems
+from schedgym.core.problem import Problem, list_problems
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
+from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.evaluation.episodes import checked_gap, lower_bound, slack_of
 from tests.interpreted import results_of
@@ -117,6 +119,24 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others(name: str, monkeyp
     assert (found["repaired"] == -1.0).all(), "this is the environment's"
 
 
+def rewritten(
+    problem: Problem, workload: Workload, factor: float = 1.0, orders: Mapping[str, Any] | None = None
+) -> Workload:
+    """Times of a workload some times as long, and its servers, sites or tasks in another order."""
+    sections: dict[str, dict[str, Any]] = {}
+    for section in ("jobs", "tasks", "cluster"):
+        for field in getattr(problem.schema, section):
+            if field.name in (own := getattr(workload, section)):
+                values = own[field.name] * (factor if field.unit in TIMES else 1)
+                for axis, dimension in enumerate(field.dimensions):
+                    if dimension in (orders or {}):
+                        values = np.take(values, orders[dimension], axis)
+                if orders and field.unit == "site":
+                    values = np.where(values < 0, -1, np.argsort(orders["site"])[values])
+                sections.setdefault(section, {})[field.name] = values
+    return dataclasses.replace(workload, **sections)
+
+
 @pytest.mark.parametrize("name", IN_SECONDS)
 def test_scaling_time(name: str) -> None:
     """Times of the workload and of the schedule eight times as long."""
@@ -127,20 +147,36 @@ def test_scaling_time(name: str) -> None:
         factors = {metric.name: 8.0 if metric.unit in TIMES else 1.0 for metric in measured}
         if "arrival" in workload.jobs and np.ptp(workload.jobs["arrival"]) == 0:
             continue  # then geo's fairness is a sum over time
-        sections = {
-            section: {
-                field.name: getattr(workload, section)[field.name] * (8.0 if field.unit in TIMES else 1)
-                for field in getattr(problem.schema, section)
-                if field.name in getattr(workload, section)
-            }
-            for section in ("jobs", "tasks", "cluster")
-        }
         times = {key: 8.0 * getattr(record, key) for key in ("start", "end", "final_time")}
-        slower = dataclasses.replace(record, workload=dataclasses.replace(workload, **sections), **times)
+        slower = dataclasses.replace(record, workload=rewritten(problem, workload, 8.0), **times)
         judge.validate(slower)
         one = judge.metrics(record)
         wanted = {key: factors[key] * value for key, value in one.items()}
         assert judge.metrics(slower) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [*((name, {}) for name in PROBLEMS), ("parallel-jct", {"drc": False})]
+)
+def test_what_a_bound_does_not_depend_on(name: str, values: dict[str, Any]) -> None:
+    """Unit and origin of time, and the order of servers, and of tasks where none comes before another."""
+    problem, rng = list_problems()[name], np.random.default_rng(6)
+    factor = 8.0 if name in IN_SECONDS else 1.0
+    close, exact = 3e-2 if name == "parallel-jct" else 1e-6, 0  # whose prices are raised only so often
+    parameters = problem.build(next(iter(problem.ids)), values)
+    for run in schedules_of(name).runs(20, 6):
+        workload = run.record.workload
+        counts = dict.fromkeys(("server", "site", "resource"), len(next(iter(workload.cluster.values()))))
+        if name == "single-job":
+            counts["task"] = len(workload.jobs["load"])
+        orders = {dimension: rng.permutation(count) for dimension, count in counts.items()}
+        other = rewritten(problem, workload, factor, orders)
+        if name in IN_SECONDS and "arrival" in other.jobs:
+            other.jobs["arrival"][:] += 1024.0
+        one, two = (lower_bound(problem, own, parameters) for own in (workload, other))
+        assert two == (one if one is None else pytest.approx(factor * one, rel=close))
+        exact += one is None or two == pytest.approx(factor * one, rel=1e-6)
+    assert exact > 10
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "flowtime"])  # whose cost has k

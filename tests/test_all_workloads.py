@@ -18,7 +18,9 @@ from schedgym.core.arrays import declarations
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
-from schedgym.errors import InvalidWorkload
+from schedgym.errors import InfeasibleInstance, InvalidWorkload
+from schedgym.evaluation.episodes import checked_gap, lower_bound, slack_of
+from schedgym.problems.toys import load_toys
 from tests.tables import declared
 from tests.test_all_records import PROBLEMS, SPARE, schedules_of
 from tests.test_draws import each, rows, source_of
@@ -44,11 +46,11 @@ def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
     schema, given, path = list_problems()[name].schema, declared(name), tmp_path / "w.json"
     for form, changes, message in given["refused"]:
         sections = changed(given["sound"][form], changes)
-        with pytest.raises(InvalidWorkload) as caught:
+        with pytest.raises((InvalidWorkload, InfeasibleInstance)) as caught:
             schema.parse(sections)
         assert str(caught.value) == message
         path.write_text(json.dumps({"problem": name, **sections}))
-        with pytest.raises(InvalidWorkload) as caught:
+        with pytest.raises((InvalidWorkload, InfeasibleInstance)) as caught:
             load_workload(path, schema)
         assert str(caught.value) == f"{path}: {message}"
 
@@ -140,3 +142,15 @@ def test_workloads_that_do_not_fit_are_refused(
     with pytest.raises(InvalidWorkload, match=message):
         env.reset(options={"workload": workload})
     assert env.record().digest() == before
+
+
+@pytest.mark.parametrize(("name", "toy"), [(name, toy) for name in PROBLEMS for toy in load_toys(name)])
+def test_toys_have_the_optimum_that_they_claim(name: str, toy: str) -> None:
+    """By search through all schedules, or the best of many; and the bound is not beyond it."""
+    problem, (workload, optimum, _, environment) = list_problems()[name], load_toys(name)[toy]
+    assert schedules_of(name).toy_optimum(workload, environment) == pytest.approx(optimum, rel=1e-9)
+    parameters = problem.build(next(iter(problem.ids)), environment)
+    bound = lower_bound(problem, workload, parameters)
+    if bound is not None:
+        metric = problem.metric(problem.objective_of(parameters))
+        checked_gap(metric, bound, optimum, slack_of(workload), toy)

@@ -18,6 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from schedgym.core.problem import get_problem
 from schedgym.core.threads import Workers
+from schedgym.core.workload import Workload
 from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.testing import (
@@ -27,7 +28,9 @@ from schedgym.testing import (
     sample_action,
 )
 from tests.long import WEEKLY, some, thinned
-from tests.test_all_problems import CASES, IDS, short
+from tests.test_all_problems import CASES, IDS, short, small
+from tests.test_all_records import schedules_of
+from tests.test_histories import workloads
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
@@ -215,6 +218,55 @@ def test_a_longer_workload_keeps_the_others_running_while_it_comes(threads: int)
             assert not difference(mine[0][name][others], theirs[0][name][others]), name
         came = came or env.unwrapped.record(1).workload == longer
     assert came
+
+
+def with_another(id: str, view: dict[str, object]) -> list[tuple[dict[str, object], Workload]]:
+    """Parameters, and a workload of another size; those of a problem whose environments fix it."""
+    if others := getattr(schedules_of(get_problem(id).name), "others", None):
+        return [(small(id, **view), workload) for workload in others()]
+    shorter, longer, *_ = workloads(id)
+    return [(short(id, **view), longer), (small(id, **view), shorter)]
+
+
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=4, late=3))
+def test_one_of_many_with_a_workload_of_its_own(id: str, view: dict[str, object]) -> None:
+    """Given in the midst of an episode; each plays as an environment alone, and nothing is left behind."""
+    for parameters, workload in with_another(id, view):
+        env, fresh = (gym.make_vec(id, num_envs=3, autoreset_mode="Disabled", **parameters) for _ in range(2))
+        alone = [gym.make(id, disable_env_checker=True, **parameters).unwrapped for _ in range(3)]
+        rng, over, space = np.random.default_rng(0), np.zeros(3, dtype=bool), env.single_action_space
+        shown, _ = env.reset(seed=5)
+        for i, one in enumerate(alone):
+            one.reset(seed=5 + i)
+        for step in range(100):
+            if step == 3 or over.any():
+                again, own = over | ((step == 3) & (np.arange(3) == 1)), {}
+                if step == 3:
+                    own["workload"] = workload
+                    alone[1] = gym.make(id, disable_env_checker=True, **parameters).unwrapped
+                seeds = [10 * step + i if again[i] else None for i in range(3)]
+                shown, _ = env.reset(seed=seeds, options={"reset_mask": again, **own})
+                for i in np.flatnonzero(again):
+                    seen, _ = alone[i].reset(seed=seeds[i], options=own)
+                    assert not (found := difference({name: a[i] for name, a in shown.items()}, seen)), found
+            rows = [{name: array[i] for name, array in shown.items()} for i in range(3)]
+            actions = np.array([sample_action(space, row, rng) for row in rows], dtype=space.dtype)
+            shown, rewards, terminated, truncated, _ = env.step(actions)
+            over = terminated | truncated
+            for i, one in enumerate(alone):
+                seen, reward, *ends, _ = one.step(actions[i])
+                assert not (found := difference({name: a[i] for name, a in shown.items()}, seen)), found
+                assert (rewards[i], terminated[i], truncated[i]) == (reward, *ends), (step, i)
+                if over[i]:
+                    get_problem(id).module("metrics").validate(env.unwrapped.record(i))
+                    assert env.unwrapped.record(i).digest() == one.record().digest()
+        assert not (found := difference(env.reset(seed=9), fresh.reset(seed=9))), found
+        for _ in range(4):
+            actions = np.array([sample_action(space, row, rng) for row in rows], dtype=space.dtype)
+            mine = env.step(actions)
+            assert not (found := difference(mine, fresh.step(actions))), found
+            if (mine[2] | mine[3]).any():
+                break
 
 
 def first_fitting(observations) -> np.ndarray:

@@ -52,6 +52,17 @@ def columns(config: Config, seen: dict[str, Any], wanted: Any = None) -> dict[st
     return dict(zip(scorer.columns[0], found, strict=True))
 
 
+def times(share: Any, factor: float) -> Any:
+    """``factor`` n / (factor n + c), if ``share`` is n / (n + c)."""
+    return factor * share / (1.0 + (factor - 1.0) * share)
+
+
+def check_same(first: dict[str, Any], second: dict[str, Any], close: float) -> None:
+    """The columns of the first tokens are the same."""
+    for name, own in first.items():
+        np.testing.assert_allclose(second[name][: len(own)], own, rtol=close, atol=close, err_msg=name)
+
+
 def test_time_times_ten() -> None:
     """The agent's columns stay (log1p of an execution is nearly its logarithm), the absolute ones do not."""
     seen, workload = played(None)
@@ -115,31 +126,30 @@ def differences(seen: dict[str, Any]) -> dict[str, Any]:
     return {name: found[name] - found[name][0] for name in FLOWTIME.scorer.columns["job"]}
 
 
-@pytest.mark.parametrize("parameters", KINDS)
-def test_flowtime_time_times_ten(parameters: dict[str, Any]) -> None:
-    for mine in slots(parameters):
-        longer = dict(mine, jobs=mine["jobs"].copy(), globals=mine["globals"].copy())
-        for place in (0, 1, 4, 5):  # 10 n / (10 n + c), if n / (n + c) is that of n
-            longer["jobs"][:, place] = 10.0 * mine["jobs"][:, place] / (1.0 + 9.0 * mine["jobs"][:, place])
-        first, second = differences(mine), differences(longer)
-        for name in first:
-            np.testing.assert_allclose(second[name], first[name], rtol=2e-3, atol=2e-3, err_msg=name)
+def later(mine: dict[str, Any]) -> dict[str, Any]:
+    """All times ten times as long."""
+    longer = dict(mine, jobs=mine["jobs"].copy(), globals=mine["globals"].copy())
+    longer["jobs"][:, [0, 1, 4, 5]] = times(mine["jobs"][:, [0, 1, 4, 5]], 10.0)
+    return longer
+
+
+def twice(mine: dict[str, Any]) -> dict[str, Any]:
+    """Twice the servers, and twice the jobs."""
+    count = int(mine["job_mask"].sum())
+    own = mine["jobs"][:count].copy()
+    own[:, [2, 5]] = times(own[:, [2, 5]], 0.5)
+    own[:, 6:9] /= 2.0
+    own = np.concatenate([own, np.zeros((count, len(mine["servers"])), dtype="f4")], axis=1)
+    servers = np.concatenate([mine["servers"] * np.array([0.5, 1, 1, 1], dtype="f4")] * 2)
+    both = {"jobs": np.concatenate([own, own]), "servers": servers}
+    return {**mine, **both, "job_mask": np.ones(2 * count, dtype=np.int8)}
 
 
 @pytest.mark.parametrize("parameters", KINDS)
-def test_flowtime_twice_the_servers_with_twice_the_jobs(parameters: dict[str, Any]) -> None:
+@pytest.mark.parametrize("change", [later, twice])
+def test_flowtime(change: Any, parameters: dict[str, Any]) -> None:
     for mine in slots(parameters):
-        count = int(mine["job_mask"].sum())
-        own = mine["jobs"][:count].copy()
-        for place in (2, 5):  # (n / 2) / (n / 2 + c)
-            own[:, place] = own[:, place] / (2.0 - own[:, place])
-        own[:, 6:9] /= 2.0
-        own = np.concatenate([own, np.zeros((count, len(mine["servers"])), dtype="f4")], axis=1)
-        twice = dict(mine, jobs=np.concatenate([own, own]), job_mask=np.ones(2 * count, dtype=np.int8))
-        twice["servers"] = np.concatenate([mine["servers"] * np.array([0.5, 1, 1, 1], dtype="f4")] * 2)
-        first, second = differences(mine), differences(twice)
-        for name in first:
-            np.testing.assert_allclose(second[name][:count], first[name], rtol=2e-3, atol=2e-3, err_msg=name)
+        check_same(differences(mine), differences(change(mine)), 2e-3)
 
 
 # ParallelJCT: with twice the servers jobs have twice the tasks, as a job may use all servers
@@ -173,26 +183,17 @@ def columns_of_jobs(seen: dict[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in PARALLEL.scorer.columns["job"]}
 
 
-def times(share: Any, factor: float) -> Any:
-    """``factor`` n / (factor n + c), if ``share`` is n / (n + c)."""
-    return factor * share / (1.0 + (factor - 1.0) * share)
-
-
 def test_parallel_jct_time_times_ten() -> None:
     for mine in rounds():
         longer = dict(mine, jobs=mine["jobs"].copy(), globals=mine["globals"].copy())
         for place in (0, 2, 5):  # age, load, least time
             longer["jobs"][:, place] = times(mine["jobs"][:, place], 10.0)
         longer["globals"][11] = times(mine["globals"][11], 10.0)
-        first, second = columns_of_jobs(mine), columns_of_jobs(longer)
-        for name in first:
-            np.testing.assert_allclose(second[name], first[name], rtol=3e-3, atol=3e-3, err_msg=name)
+        check_same(columns_of_jobs(mine), columns_of_jobs(longer), 3e-3)
 
 
 def test_parallel_jct_twice_the_servers_with_twice_the_tasks() -> None:
     for mine in rounds():
-        twice = dict(mine, jobs=mine["jobs"].copy(), servers=np.concatenate([mine["servers"]] * 2))
-        twice["jobs"][:, 1] = times(mine["jobs"][:, 1], 2.0)
-        first, second = columns_of_jobs(mine), columns_of_jobs(twice)
-        for name in first:
-            np.testing.assert_allclose(second[name], first[name], rtol=2e-3, atol=2e-3, err_msg=name)
+        double = dict(mine, jobs=mine["jobs"].copy(), servers=np.concatenate([mine["servers"]] * 2))
+        double["jobs"][:, 1] = times(mine["jobs"][:, 1], 2.0)
+        check_same(columns_of_jobs(mine), columns_of_jobs(double), 2e-3)

@@ -12,16 +12,16 @@ from schedgym.problems.flowtime.workload import make_mapreduce, make_workload, t
 
 
 def random_instance(
-    rng: random.Random, kind: str = "1d", *, tiny: bool = False, at_once: bool = False
+    rng: random.Random, kind: str = "1d", *, tiny: bool = False, large: bool = False, at_once: bool = False
 ) -> Instance:
-    """A small random instance with many ties: up to 12 jobs on 4 servers, or up to 4 jobs on 2 (tiny).
+    """A random instance with many ties: up to 12 jobs on 4 servers, or 3 on 2 (tiny), or 40 on 9 (large).
 
     kind: "1d", "2d" or "mapreduce" (one in three with latencies). at_once: every job arrives at 0. Now and
     then a job asks for more cores than a server, or than all servers, have.
     """
-    servers = rng.randint(1, 2 if tiny else 4)
+    servers = 9 if large else rng.randint(1, 2 if tiny else 4)
     cpu = [rng.randint(1, 3 if tiny else 8) for _ in range(servers)]
-    n_jobs = rng.randint(2, 3) if tiny else rng.randint(3, 12)
+    n_jobs = 40 if large else rng.randint(2, 3) if tiny else rng.randint(3, 12)
     last = 0 if at_once else rng.choice([0, 2, 3] if tiny else [0, 3, 8, 20])
     arrivals = sorted(rng.randint(0, last) for _ in range(n_jobs))
     most = min(sum(cpu), 3) if tiny else rng.choice([max(cpu), max(cpu), sum(cpu) + 1])

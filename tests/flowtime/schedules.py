@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
 from schedgym.problems.flowtime.workload import KINDS, SCHEMA
+from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.records import COLUMNS, Run, put, record_of_rows, rows_taken
 from tests.tables import declared
@@ -144,6 +146,11 @@ def runs(count: int, seed: int) -> Iterator[Run]:
         ((instance, outcome),) = simulations(1, x // 3, KINDS[x % 3])
         fates = expected_fates(instance, outcome)
         yield Run(record_of(instance, outcome), expected_metrics(instance, outcome), fates)
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """By brute force."""
+    return float(optima.optimum(instance_of(workload), 2))
 
 
 def numbers(record: ScheduleRecord) -> list[float]:

@@ -23,6 +23,7 @@ from schedgym.problems.flowtime.workload import make_workload
 from tests.flowtime.instances import random_instance, workload_of
 from tests.long import some, trials
 from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
+from tests.playing import play_both
 
 ID = "schedgym/FlowtimePacking-v0"
 VECTORS = {"1d": [VECTOR_1], "mapreduce": [VECTOR_8]}
@@ -112,13 +113,28 @@ def play(env: Any, instance: model.Instance, rng: np.random.Generator, mode: str
     return outcome, total, info, truncated
 
 
-@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("k", "alpha"), some([(2.5, 3.0), (2.0, 0.0), (1.0, 0.5), (3.0, 7.5)]))
-def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) -> None:
-    rng = np.random.default_rng(int(10 * k))
-    for instance in instances(kind, 40, int(100 * k)):
-        env = make(tmp_path, instance, kind, view="allocation", strict=True, norm=k, alpha=alpha)
-        outcome, total, info, truncated = play(env, instance, rng, None, k)
+@pytest.mark.parametrize(
+    ("kind", "k", "alpha", "mode"),
+    [
+        *((kind, 2.5, 3.0, None) for kind in ("1d", "2d", "mapreduce")),
+        *(("2d", 2.0, 0.0, mode) for mode in model.MODES),
+        *some(
+            [
+                *((kind, k, 0.5, None) for kind in ("1d", "2d", "mapreduce") for k in (1.0, 2.0, 3.0)),
+                *(("1d", 2.0, 0.0, mode) for mode in model.MODES),
+            ],
+            keep=0,
+        ),
+    ],
+)
+def test_random_allocations(kind: str, k: float, alpha: float, mode: str | None, tmp_path: Any) -> None:
+    """With a mode of estimation, the declarations are mistaken."""
+    rng, chance = np.random.default_rng(int(10 * k)), random.Random(5)
+    for given in instances(kind, 40, int(100 * k)):
+        instance = given if mode is None else model.declare(given, chance, 0.5)
+        own = {} if mode is None else {"estimation": mode}
+        env = make(tmp_path, instance, kind, view="allocation", strict=True, norm=k, alpha=alpha, **own)
+        outcome, total, info, truncated = play(env, instance, rng, mode, k)
         assert not truncated
         record = env.record()
         validate(record)
@@ -143,21 +159,6 @@ def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) ->
         ):
             assert info["metrics"][mine] == pytest.approx(metrics[theirs], rel=1e-9, abs=1e-12), mine
         assert info["metrics"]["cost"] == pytest.approx(-total, rel=1e-9)
-
-
-@pytest.mark.parametrize("mode", model.MODES)
-@pytest.mark.parametrize("kind", some(["2d", "1d"]))
-def test_mistaken_declarations(mode: str, kind: str, tmp_path: Any) -> None:
-    rng = np.random.default_rng(5)
-    chance = random.Random(5)
-    for instance in instances(kind, 40, 6):
-        declared = model.declare(instance, chance, 0.5)
-        env = make(tmp_path, declared, kind, view="allocation", strict=True, estimation=mode)
-        outcome, total, _, _ = play(env, declared, rng, mode, 2.0)
-        validate(env.record())
-        assert fates(env.record())["completion"] == outcome.completion
-        squares = sum(flowtime**2 for flowtime in model.flowtimes(declared, outcome))
-        assert total == pytest.approx(-squares, rel=1e-9)
 
 
 def test_an_endless_schedule_is_cut_off(tmp_path: Any) -> None:
@@ -238,27 +239,11 @@ def test_picks_are_feasible_and_masked(kind: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
 def test_features_are_the_exact_units_scaled(view: str, kind: str) -> None:
     parameters = {"view": view, "kind": kind, "jobs": 30, "window": 6, "servers": "8+4+2"}
-    exact = gym.make(ID, disable_env_checker=True, **parameters).unwrapped
-    tokens = gym.make(ID, disable_env_checker=True, observation="features", **parameters).unwrapped
-    exact.action_space.seed(0)
-    rng = np.random.default_rng(0)
-    for episode in range(2):
-        one, _ = exact.reset(seed=episode)
-        two, _ = tokens.reset(seed=episode)
-        for step in range(10**5):
-            check_tokens(one, two, kind)
-            if view == "pick":
-                action: Any = int(rng.choice(np.flatnonzero(one["action_mask"])))
-            elif view == "allocation":
-                action = rng.integers(0, 3, exact.action_space.shape)
-            else:
-                action = exact.action_space.sample()
-            one, reward, terminated, truncated, _ = exact.step(action)
-            two, again, *_ = tokens.step(action)
-            assert reward == again
-            if terminated or truncated or (episode == 0 and step == 40):
-                break
-        check_tokens(one, two, kind)
+    exact, tokens = (
+        gym.make(ID, disable_env_checker=True, observation=units, **parameters).unwrapped
+        for units in ("dict", "features")
+    )
+    play_both(exact, tokens, lambda one, two, step: check_tokens(one, two, kind))
 
 
 def check_tokens(one: dict[str, Any], two: dict[str, Any], kind: str) -> None:

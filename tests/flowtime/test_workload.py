@@ -1,4 +1,4 @@
-"""Workloads of FlowtimePacking: the schema, tables for kernels, the generator, traces, toys."""
+"""Workloads of FlowtimePacking: the schema, tables for kernels, the generator, traces."""
 
 from __future__ import annotations
 
@@ -46,10 +46,8 @@ from schedgym.problems.flowtime.workload import (
 )
 from schedgym.problems.queue_delay import workload as queue_delay
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
-from schedgym.problems.toys import load_toys
 from schedgym.traces import read_trace
 from schedgym.traces.base import Trace
-from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.tables import declared
 from tests.traces.logs import swf_log
@@ -122,48 +120,12 @@ def instances(draw: st.DrawFn) -> model.Instance:
     return instance
 
 
-@given(instance=instances())
-def test_the_model_and_the_schema_say_the_same(instance: model.Instance) -> None:
-    model.check(instance)
-    assert instance_of(workload_of(instance)) == instance
-
-
 # Kernels' arrays and Eq. 27 ------------------------------------------------------------------------------
-
-
-@given(instance=instances())
-def test_tables_say_the_same_in_plain_python(instance: model.Instance) -> None:
-    workload = workload_of(instance)
-    table = tables(workload)
-    assert table.kind == kind_of(workload)
-    assert table.server_cpu.tolist() == instance.cpu
-    assert table.server_memory.tolist() == (instance.memory or [0] * len(instance.cpu))
-    assert table.first_task[0] == 0 and table.first_task.dtype == np.int32
-    for j, job in enumerate(instance.jobs):
-        assert table.arrival[j] == job.arrival
-        assert table.first_task[j + 1] - table.first_task[j] == table.tasks[j].sum()
-        if isinstance(job, model.MapReduceJob):
-            here = [z for z in range(2) if job.tasks[z]]
-            assert table.tasks[j].tolist() == list(job.tasks)
-            for name in ("processing", "cpu"):
-                expected = [getattr(job, name)[z] if z in here else 0 for z in range(2)]
-                assert getattr(table, name)[j].tolist() == expected
-            assert table.declared_cpu[j] == job.cpu[0] and table.declared_memory[j] == table.memory[j] == 0
-            rows = table.latency[table.first_task[j] : table.first_task[j + 1]].tolist()
-            assert rows == ([row for phase in job.latency for row in phase] if job.latency else [])
-        else:
-            assert table.tasks[j].tolist() == [1, 0]
-            assert table.processing[j].tolist() == [job.processing, 0]
-            assert table.cpu[j].tolist() == [job.cpu, 0]
-            assert table.declared_cpu[j] == model.declared_cpu(job)
-            two = instance.memory is not None
-            assert table.memory[j] == (job.memory if two else 0)
-            assert table.declared_memory[j] == (model.declared_memory(job) if two else 0)
-    assert table.latency.shape[1] == len(instance.cpu)
 
 
 @given(instance=instances(), gamma=st.sampled_from([1.0, 7.3, 4000.0]))
 def test_the_end_of_an_episode(instance: model.Instance, gamma: float) -> None:
+    model.check(instance)
     table = tables(workload_of(instance))
     assert eq27(table) == float(model.eq27(instance))
     assert eq27(table, declared=True) == float(model.eq27(instance, declared=True))
@@ -569,13 +531,3 @@ def test_latency_reaches_the_environment() -> None:
             maps, reduces = seen["tasks"][r]
             assert_array_equal(seen["latency"][r, 0, :maps], rows[first[job] : first[job] + maps])
             assert_array_equal(seen["latency"][r, 1, :reduces], rows[first[job] + maps : first[job + 1]])
-
-
-# Toys -------------------------------------------------------------------------------------------
-TOYS = load_toys("flowtime")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    workload, optimum = TOYS[name][:2]
-    assert optima.optimum(instance_of(workload), 2) == optimum

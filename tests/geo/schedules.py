@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from schedgym.core.workload import Workload
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.model import Instance, Job
 from schedgym.problems.geo.bounds import response_bound
-from tests.geo.instances import random_instance, workload_of
+from tests.geo.instances import instance_of, random_instance, workload_of
+from tests.geo.optima import optimum
 from tests.records import COLUMNS, Change, Run, put, section_changed
 
 STATISTICS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
@@ -100,6 +102,11 @@ def is_valid(record: ScheduleRecord) -> bool:
         if sum(a <= start < b for _, at, a, b in rows if at == j) > slots[j]:
             return False
     return record.amount.shape == (len(rows), 1) and bool((record.amount == 1).all())
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """By brute force."""
+    return float(optimum(instance_of(workload)))
 
 
 def numbers(record: ScheduleRecord) -> list[float]:

@@ -21,6 +21,7 @@ from schedgym.problems.geo.rules import SHARING_TOLERANCE
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
 from tests.long import some, trials
+from tests.playing import play_both
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -345,25 +346,11 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
 @pytest.mark.parametrize("view", ["priority", "weights", "pick", "shares"])
 def test_features_are_the_exact_units_scaled(view: str) -> None:
     parameters = {"view": view, "jobs": 30, "sites": 4, "slots": 2, "max_tasks": 20, "window": 5}
-    exact = gym.make(ASSIGN, disable_env_checker=True, **parameters).unwrapped
-    tokens = gym.make(ASSIGN, disable_env_checker=True, observation="features", **parameters).unwrapped
-    rng = np.random.default_rng(0)
-    exact.action_space.seed(0)
-    for episode in range(3):
-        one, _ = exact.reset(seed=episode)
-        two, _ = tokens.reset(seed=episode)
-        check_tokens(one, two, view)
-        for step in range(10**5):
-            if view == "pick":
-                action: Any = int(rng.choice(np.flatnonzero(one["action_mask"])))
-            else:
-                action = exact.action_space.sample()
-            one, reward, done, _, _ = exact.step(action)
-            two, again, *_ = tokens.step(action)
-            assert reward == again
-            check_tokens(one, two, view)
-            if done or (episode == 1 and step == 20):  # the next episode begins in the midst of this one
-                break
+    exact, tokens = (
+        gym.make(ASSIGN, disable_env_checker=True, observation=kind, **parameters).unwrapped
+        for kind in ("dict", "features")
+    )
+    play_both(exact, tokens, lambda one, two, step: check_tokens(one, two, view))
 
 
 def run_durations(record: Any, clock: float) -> tuple[list[list[float]], float]:

@@ -1,4 +1,4 @@
-"""The policies in the environments: the model's schedules, equal ones in every view, refused options."""
+"""The policies in the environments: the model's schedules, and compiled rollouts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
 import schedgym
 from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
-from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.evaluation import episodes
 from schedgym.evaluation.episodes import make_env
 from schedgym.papers.guan2022 import model
@@ -65,46 +63,6 @@ def test_assignments_are_the_models(rule: str, options: dict[str, Any], tmp_path
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
         assert play(env, policy).metrics["repaired"] == 0
         check_equal(env, model.simulate_assign(instance, rule, **options))
-
-
-VIEWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("ata-greedy", {}, {"view": "priority", "placement": "greedy"}),
-    ("swag", {}, {"view": "priority", "placement": "associated"}),
-    *(
-        (rule, {"placement": placement}, {"view": "priority", "placement": placement})
-        for rule in ("fcfs", "srpt", "random")
-        for placement in ("greedy", "associated")
-    ),
-    *(
-        (rule, {"placement": placement}, {"view": "rule", "placement": placement})
-        for rule in ("fcfs", "srpt")
-        for placement in ("greedy", "associated")
-    ),
-    *((rule, {}, {"view": "rule"}) for rule in ASSIGN_RULES),
-    ("swag", {}, {"view": "pick", "dispatch_sites": "associated"}),
-    ("fcfs", {"placement": "associated"}, {"view": "pick", "dispatch_sites": "associated"}),
-]
-
-
-@pytest.mark.parametrize(
-    ("rule", "options", "parameters"),
-    some(
-        [pytest.param(*case, marks=[long] if case[2]["view"] == "rule" else []) for case in VIEWS],
-        of=5,
-        late=4,
-    ),
-)
-def test_other_views_contain_the_policies(
-    rule: str, options: dict[str, Any], parameters: dict[str, Any], tmp_path: Any
-) -> None:
-    for instance in instances(40, 3):
-        env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        play(env, schedgym.make_policy(f"geo/{rule}", **options), 3)
-        expected = starts(env)
-        env = make(ASSIGN, tmp_path, instance, strict=True, **parameters)
-        for given in (options, {}):
-            play(env, schedgym.make_policy(f"geo/{rule}", **given), 3)
-            assert starts(env) == expected
 
 
 def test_srpt_picks_by_what_remains_when_it_is_asked(tmp_path: Any) -> None:
@@ -264,22 +222,6 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
 
 
 # All of them ----------------------------------------------------------------------------------
-
-EVERY = [spec.name for spec in list_policies("geo")]
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_more_jobs_than_there_was_room_for(name: str) -> None:
-    """The work space grows in the middle of an episode."""
-    views = get_policy_spec(name).views
-    parameters = {"jobs": 200, "sites": 3, "slots": 2, "utilization": 30.0, "max_tasks": 5}
-    id = ASSIGN if "assignment" in views else FAIR
-    env = gym.make(
-        id, view=views[0], window="all", strict=True, disable_env_checker=True, **parameters
-    ).unwrapped
-    active = []
-    play(env, schedgym.make_policy(name), 1, lambda o, a: active.append(int(o["active"][0])))
-    assert active[0] < 64 < max(active)
 
 
 #: few sites and long tasks, so that the backlog is long and most of an order is not needed

@@ -1,4 +1,4 @@
-"""Workloads of GeoAssign and GeoFair: the schema, tables for kernels, the generator, traces, toys."""
+"""Workloads of GeoAssign and GeoFair: the schema, tables for kernels, the generator, traces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from schedgym.core.arrays import declarations, sizes_of
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidWorkload
@@ -30,7 +27,6 @@ from schedgym.problems.geo.workload import (
     SINGLE,
     SIZE_MU,
     SIZE_SIGMA,
-    Jobs,
     Source,
     from_trace,
     generate,
@@ -41,11 +37,8 @@ from schedgym.problems.geo.workload import (
     rebuild,
     tables,
 )
-from schedgym.problems.toys import load_toys
-from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
-from tests.geo.instances import instance_of, rows_of
-from tests.geo.optima import optimum
+from tests.geo.instances import rows_of
 from tests.traces.logs import SWIM_ROWS, write
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -79,53 +72,6 @@ def test_a_sound_workload(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "w.json").read_text())["tasks"]["sites"] == SOUND["sites"]
     with pytest.raises(InvalidWorkload, match=r"^tasks.sites\[2\]: task has no available site$"):
         make_workload(**(SOUND | {"sites": np.array([[0], [0], [-1]])}))
-
-
-@st.composite
-def workloads(draw: st.DrawFn, most: int = 12) -> Workload:
-    sites = draw(st.integers(1, 4))
-    count = draw(st.integers(1, most))
-    lists = st.lists(st.integers(0, sites - 1), min_size=1, max_size=3, unique=True)
-    known = draw(st.lists(lists, min_size=1, max_size=4))
-    job = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
-    job = np.unique(job, return_inverse=True)[1].reshape(-1)
-    jobs = int(job.max()) + 1
-    return make_workload(
-        sorted(draw(st.lists(st.integers(0, 9), min_size=jobs, max_size=jobs))),
-        job,
-        draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=count, max_size=count)),
-        draw(st.lists(st.sampled_from(known), min_size=count, max_size=count)),
-        draw(st.lists(st.integers(1, 3), min_size=sites, max_size=sites)),
-    )
-
-
-# Tables ---------------------------------------------------------------------------------------
-
-
-@given(workload=workloads())
-def test_tables_say_the_same_in_plain_python(workload: Workload) -> None:
-    table = tables(workload)
-    rows = rows_of(workload)
-    groups = sorted(set(rows))
-    jobs = workload.tasks["job"].tolist()
-    assert [tuple(s for s in row if s >= 0) for row in table.sites.tolist()] == groups
-    assert table.sites.shape == (len(groups), max(map(len, groups)))
-    order = sorted(range(len(rows)), key=lambda x: (jobs[x], rows[x], x))
-    assert table.task_index.tolist() == order
-    assert table.duration.tolist() == [workload.tasks["duration"][x] for x in order]
-    assert table.group.tolist() == [groups.index(rows[x]) for x in order]
-    for i in range(len(table.arrival)):
-        assert table.task_start[i + 1] - table.task_start[i] == jobs.count(i)
-        assert {jobs[x] for x in order[table.task_start[i] : table.task_start[i + 1]]} == {i}
-    assert table.task_start[0] == 0 and table.task_start[-1] == len(rows)
-    assert table.size.item() == (len(table.arrival), len(rows), len(groups))
-    index = make_site_lists(table.sites, len(table.slots))
-    for mine, theirs in zip((table.ascending, table.site_start, table.entries), index[1:], strict=True):
-        assert_array_equal(mine, theirs)
-    assert_array_equal(table.entry_groups, table.entries // table.sites.shape[1])
-    assert sizes_of(table)["task"] == len(rows)
-    for array, declared in zip(table, declarations(Jobs), strict=True):
-        assert array.dtype == declared.dtype, declared.name
 
 
 def test_groups_numbered_by_the_environment() -> None:
@@ -449,13 +395,3 @@ def test_facebook_2010_is_the_thesis_s_workload() -> None:
     windows = make_source(problem.GeoParameters(trace=path, jobs=200))
     assert windows.windows == 120
     assert len(generate(0, 3, windows).jobs["arrival"]) == 200
-
-
-# Toys -------------------------------------------------------------------------------------------
-TOYS = load_toys("geo")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    workload, known = TOYS[name][:2]
-    assert optimum(instance_of(workload)) == known

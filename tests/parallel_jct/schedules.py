@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job, online
+from schedgym.problems.parallel_jct.workload import tables
+from schedgym.problems.single_job.topology import cluster_groups
 from tests.parallel_jct import random_jobs
 from tests.records import COLUMNS, Change, Run, section_changed
 
@@ -50,6 +53,52 @@ def workload_of(instance: online.Workload, seed: int | None = None) -> Workload:
         },
         parameters={} if seed is None else {"energy_seed": np.array(seed)},
     )
+
+
+def instance_of(workload: Workload) -> online.Workload:
+    """The model's workload, of equal ratios; its limits by the model's own means where it has them."""
+    table = tables(workload)
+    cluster = workload.cluster
+    if "arity" in cluster:
+        limits = one_job.fat_tree(
+            int(cluster["arity"]),
+            *cluster["beta"].tolist(),
+            server_caps=bool(cluster.get("server_caps", True)),
+        )
+    else:
+        matrix = cluster_groups(cluster).matrix.tolist()
+        groups, weights = random_jobs.groups_from_matrix(matrix), random_jobs.weights_from_matrix(matrix)
+        kinds = ["server" if kind == 0 else "group" for kind in cluster_groups(cluster).kind]
+        limits = tuple(map(one_job.Limit, kinds, groups, table.share.tolist(), weights))
+    rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
+    jobs = tuple(
+        online.Job(
+            float(arrival),
+            tuple(table.load[a:b].tolist()),
+            tuple(map(tuple, table.efficiency[a:b].tolist())),
+            tuple(table.power[a:b].tolist()),
+        )
+        for arrival, (a, b) in zip(table.arrival, rows, strict=True)
+    )
+    ratio = table.energy_cap_ratio[0]
+    return online.Workload(
+        jobs, tuple(table.cpu.tolist()), limits, None if math.isnan(ratio) else float(ratio)
+    )
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """The best run of a scheduler, by whatever threshold and draws."""
+    instance = instance_of(workload)
+    ratio = workload.jobs.get("energy_cap_ratio")
+    if ratio is not None:  # the model has one for all jobs: here the smallest, the others being granted more
+        instance = online.Workload(instance.jobs, instance.capacity, instance.limits, float(ratio.min()))
+    reached = []
+    for scheduler, most, u in itertools.product(
+        ("ontapra", "slf", "llf"), (0.1, 0.3, 0.5, 0.8), (0, 0.5, 0.999)
+    ):
+        own = {"mar": True, "max_percent": most, "delta_t": 5, "draw": lambda job, number, u=u: u}
+        reached.append(float(online.Simulation(instance, scheduler, **own).run().average_jct))
+    return min(reached)
 
 
 def record_of(instance: online.Workload, outcome: online.Outcome) -> ScheduleRecord:

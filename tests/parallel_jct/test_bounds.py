@@ -15,7 +15,7 @@ from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct import bounds
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
-from schedgym.problems.parallel_jct.workload import generate, make_source, tables
+from schedgym.problems.parallel_jct.workload import generate, make_source
 from tests.long import long
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.parallel_jct.schedules import draw, simulations, workload_of
@@ -296,35 +296,3 @@ def test_drawn_workloads(reading: str) -> None:
     assert bounds.lower_bound(workload, given(False)) > best
     cut = [bounds.lower_bound(workload, given(max_time=t)) for t in (50.0, 200.0, 1000.0, 1e5)]
     assert cut == sorted(cut) and cut[0] < cut[-1] == best
-
-
-def test_what_a_bound_does_not_depend_on() -> None:
-    """The order of servers and the origin of time; and it scales with time."""
-    workload = drawn(jobs=12, arity=4)
-    own = tables(workload)
-    cpu = np.random.default_rng(0).uniform(1, 10, 16)
-    beta = own.share[own.matrix.sum(axis=1) > 1]
-    groups = own.matrix[own.matrix.sum(axis=1) > 1]
-
-    def make(order: np.ndarray, origin: float, scale: float) -> Workload:
-        return Workload(
-            "parallel-jct",
-            {"arrival": origin + scale * own.arrival},
-            {"cpu": cpu[order], "groups": groups[:, order], "beta": beta, "server_caps": np.array(True)},
-            {},
-            tasks={
-                "job": workload.tasks["job"],
-                "load": scale * own.load,
-                "efficiency": own.efficiency[:, order],
-            },
-        )
-
-    same = np.arange(16)
-    shuffled = np.random.default_rng(1).permutation(16)
-    for drc, max_time in ((True, 1e5), (False, 1e5), (True, 60.0)):
-        for bound in BOUNDS:
-            one = bound(make(same, 0.0, 1.0), given(drc, max_time))
-            two = bound(make(shuffled, 1024.0, 1.0), given(drc, 1024.0 + max_time))
-            four = bound(make(shuffled, 0.0, 4.0), given(drc, 4.0 * max_time))
-            assert two == pytest.approx(one, rel=1e-6)
-            assert four == pytest.approx(4.0 * one, rel=1e-6)

@@ -1,11 +1,10 @@
-"""Workloads of ParallelJCT: the schema, files, energy caps, the generator, traces, toys."""
+"""Workloads of ParallelJCT: the schema, files, energy caps, the generator, traces."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import os
-import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,6 @@ from schedgym.problems.parallel_jct.workload import (
     energy_draw,
     from_trace,
     generate,
-    has_powers,
     is_granted,
     make_source,
     make_workload,
@@ -39,11 +37,9 @@ from schedgym.problems.parallel_jct.workload import (
     tables,
 )
 from schedgym.problems.single_job.topology import cluster_groups
-from schedgym.problems.toys import load_toys
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
-from tests.parallel_jct import energy, linear_programs, random_jobs
-from tests.parallel_jct.schedules import workload_of
+from tests.parallel_jct import energy
 from tests.traces.logs import SWIM_ROWS, write
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -93,59 +89,6 @@ def test_a_sound_workload() -> None:
         [1, 1],
         [1, 0],
     ]
-
-
-def as_model(workload: Workload) -> online.Workload:
-    """The model's workload, of equal ratios; its limits by the model's own means where it has them."""
-    table = tables(workload)
-    cluster = workload.cluster
-    if "arity" in cluster:
-        limits = one_job.fat_tree(
-            int(cluster["arity"]),
-            *cluster["beta"].tolist(),
-            server_caps=bool(cluster.get("server_caps", True)),
-        )
-    else:
-        matrix = cluster_groups(cluster).matrix.tolist()
-        groups, weights = random_jobs.groups_from_matrix(matrix), random_jobs.weights_from_matrix(matrix)
-        kinds = ["server" if kind == 0 else "group" for kind in cluster_groups(cluster).kind]
-        limits = tuple(map(one_job.Limit, kinds, groups, table.share.tolist(), weights))
-    rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
-    jobs = tuple(
-        online.Job(
-            float(arrival),
-            tuple(table.load[a:b].tolist()),
-            tuple(map(tuple, table.efficiency[a:b].tolist())),
-            tuple(table.power[a:b].tolist()),
-        )
-        for arrival, (a, b) in zip(table.arrival, rows, strict=True)
-    )
-    ratio = table.energy_cap_ratio[0]
-    return online.Workload(
-        jobs, tuple(table.cpu.tolist()), limits, None if math.isnan(ratio) else float(ratio)
-    )
-
-
-@given(seed=seeds, fixed=st.booleans())
-def test_tables_say_what_the_model_says(seed: int, fixed: bool) -> None:
-    own = {"weighted": seed % 2 == 0, "power": seed % 3 == 0}
-    instance = random_jobs.random_workload(random.Random(seed), fixed_ratio=fixed, **own)
-    workload = workload_of(instance)
-    assert has_powers(workload) == ("power" in workload.tasks) == own["power"]
-    back = as_model(workload)
-    assert [(job[:3], job.alphas) for job in back.jobs] == [(job[:3], job.alphas) for job in instance.jobs]
-    assert back.capacity == instance.capacity
-    assert back.energy_cap_ratio == instance.energy_cap_ratio
-    servers = range(len(instance.capacity))
-    for mine, theirs in zip(back.limits, instance.limits, strict=True):
-        assert mine[1:3] == theirs[1:3]
-        assert [mine.weight(j) for j in servers] == [theirs.weight(j) for j in servers]
-    table = tables(workload)
-    assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
-    assert table.ideal_energy.tolist() == [job.ideal_energy for job in instance.jobs]
-    assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
-    work = [job._replace(power=()).least_energy for job in instance.jobs]
-    assert table.least_work.tolist() == work
 
 
 # Energy caps ------------------------------------------------------------------------------------
@@ -477,33 +420,3 @@ def test_sources_from_parameters() -> None:
     default = make_source(ParallelJCTParameters())
     assert (default.jobs, default.servers, default.most_tasks) == (60, 54, 70)
     assert PROBLEM.schema is SCHEMA and set(WEIBULL) == set(READINGS) == set(DEFAULT_MOST_TASKS)
-
-
-# Toys -------------------------------------------------------------------------------------------
-TOYS = load_toys("parallel-jct")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    """No scheduler beats it, by whatever threshold and draws, and one reaches it."""
-    workload, optimum = TOYS[name][:2]
-    instance = as_model(workload)
-    ratio = workload.jobs.get("energy_cap_ratio")
-    if ratio is not None:  # the model has one for all jobs: here the smallest, the others being granted more
-        instance = online.Workload(instance.jobs, instance.capacity, instance.limits, float(ratio.min()))
-    reached = []
-    for scheduler in ("ontapra", "slf", "llf"):
-        for max_percent in (0.1, 0.3, 0.5, 0.8):
-            for u in (0.0, 0.5, 0.999):
-                outcome = online.Simulation(
-                    instance,
-                    scheduler,
-                    mar=True,
-                    max_percent=max_percent,
-                    delta_t=5,
-                    draw=lambda job, number, u=u: u,
-                ).run()
-                assert outcome.average_jct >= optimum - 1e-9, (scheduler, max_percent)
-                reached.append(float(outcome.average_jct))
-    assert min(reached) == pytest.approx(optimum)
-    assert linear_programs.online_bound(instance, drc=True) <= optimum + 1e-9

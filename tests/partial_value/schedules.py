@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Outcome
 from tests.partial_value.instances import instance_of, make_job, random_instance, workload_of
@@ -81,6 +83,17 @@ def expected_fates(instance: Instance, outcome: Outcome) -> dict[str, list[float
     """Tasks served, and what they are worth."""
     pairs = zip(instance.jobs, outcome.served, strict=True)
     return {"served": list(outcome.served), "value": [model.utility(job, served) for job, served in pairs]}
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """The value of the best schedule in hindsight; no policy of the model has more."""
+    discrete = environment.get("model") == "discrete"
+    instance = instance_of(workload, discrete)
+    best = model.whole_best(instance)[0] if discrete else model.offline_continuous(instance).value
+    for policy in model.policies(instance):
+        if not discrete or len(instance.capacity) == 1 or policy != "deadline-aware":
+            assert model.simulate(instance, policy).value <= best * (1 + 1e-8)
+    return float(best)
 
 
 def is_valid(record: ScheduleRecord) -> bool:

@@ -76,17 +76,6 @@ def units(count: int, seed: int) -> Iterator[tuple[Workload, zheng2016.Instance]
         yield convert(random_instance(rng, discrete=True, adversarial=n % 2 == 0, unit=rng.choice([1, 2, 3])))
 
 
-# Known optima ---------------------------------------------------------------------------------
-TOYS = load_toys("partial-value")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toys(name: str) -> None:
-    workload, known, _, environment = TOYS[name]
-    model = environment.get("model", "continuous")
-    assert known <= bound(workload, model) <= known * (1 + 1e-7)
-
-
 # The continuous model -------------------------------------------------------------------------
 
 
@@ -189,7 +178,7 @@ def test_whole_tasks_at_any_prices(seed: int, scale: float) -> None:
 
 
 def test_bad_prices_are_none() -> None:
-    workload = TOYS["example-1"].workload
+    workload = load_toys("partial-value")["example-1"].workload
     needs = bounds._needs(tables(workload), False)
     grid = bounds._grid(needs, bounds._events(needs))
     none = bounds._certified(needs, grid, np.zeros((2, 2)))
@@ -402,4 +391,4 @@ def test_solvers_that_fail_raise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[0\]: must be a whole number in the"):
-        bound(TOYS["example-2"].workload, "discrete")
+        bound(load_toys("partial-value")["example-2"].workload, "discrete")

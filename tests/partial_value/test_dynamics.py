@@ -45,53 +45,6 @@ def state_of(instance: model.Instance, observation: dict[str, Any]) -> tuple[mod
     return model.State(instance, int(observation["slot"][0]), tuple(served)), rows
 
 
-CASES = [
-    (name, discrete)
-    for discrete, names in ((False, model.CONTINUOUS), (True, model.DISCRETE))
-    for name in sorted(names)
-]
-
-
-@pytest.mark.parametrize(("name", "discrete"), CASES)
-@pytest.mark.parametrize("seed", some(range(8), 3, late=5))
-def test_whole_runs_equal_the_model(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
-    """The model's policies act from our observations: same allocations, rewards, ends and metrics."""
-    rng = random.Random(f"{name} {discrete} {seed}")
-    unit = rng.choice([2, 3, 4]) if name == "deadline-aware" else None
-    kinds = (model.POWER, model.LOG) if name == "concave" else model.KINDS
-    instance = draw(rng, discrete=discrete, unit=unit, kinds=kinds, adversarial=bool(seed % 2))
-    env = environment(instance, tmp_path, view="allocation")
-    choose = model.policies(instance)[name]
-    seen: list[model.Allocation] = []
-
-    def act(observation: dict[str, Any]) -> np.ndarray:
-        state, rows = state_of(instance, observation)
-        assert rows.tolist() == model.active(instance, state.slot, state.served)
-        for r, job in enumerate(rows.tolist()):
-            assert observation["cap"][r] == model.slot_cap(state, job)
-            more = min(1.0, model.slot_cap(state, job))
-            own = instance.jobs[job]
-            gain = model.utility(own, state.served[job] + more) - model.utility(own, state.served[job])
-            assert observation["marginal"][r] == pytest.approx(gain, rel=1e-9, abs=1e-12)
-        x = choose(state)
-        seen.append(x)
-        action = np.zeros(env.action_space.shape, env.action_space.dtype)
-        action[: len(rows)] = [x[job] for job in rows.tolist()]
-        return action
-
-    expected = model.simulate(instance, name)
-    measured, rewards, _ = play(env, act)
-    assert len(rewards) == max(len(expected.allocation), 1)
-    np.testing.assert_allclose(seen[: len(expected.allocation)], expected.allocation, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(rewards[: len(expected.reward)], expected.reward, rtol=1e-6, atol=1e-7)
-    theirs = model.metrics(instance, expected)
-    assert measured["value"] == pytest.approx(theirs.value, rel=1e-7)
-    assert measured["never_served"] == theirs.never_served
-    assert measured["expired"] == theirs.expired
-    assert measured["utilization"] == pytest.approx(np.mean(theirs.utilisation), rel=1e-6, abs=1e-9)
-    assert measured["repaired"] == 0
-
-
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("unit", [None, 3])
 def test_view_rule_has_the_rules_of_the_model(discrete: bool, unit: int | None, tmp_path: Any) -> None:
@@ -223,17 +176,11 @@ def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:
 
 
 def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
-    job = make_job
-    half = model.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
+    half = model.Instance((make_job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
         environment(half, tmp_path, model="discrete")
     with pytest.raises(InvalidParameter, match="prices"):
         gym.make(ID, view="prices", model="discrete")
-    small = gym.make(ID, jobs=2, view="rule", disable_env_checker=True).unwrapped
-    many = model.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
-    small.reset(seed=0, options={"workload": workload_of(many)})  # the arrays grow
-    _, _, _, _, info = small.step(RULES.index("fifo"))
-    assert small.simulator.arrays.schedule.served[0].sum() == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("serving", ["order", "program"])

@@ -1,4 +1,7 @@
-"""The slot rules against the model, in every state of random instances, and in cases made for one."""
+"""The slot rules: for whole tasks, in cases made for one, and where no policy plays them.
+
+Whole schedules under them are compared in test_policies.py.
+"""
 
 from __future__ import annotations
 
@@ -148,30 +151,6 @@ def test_discrete_rules_are_the_models(rule: str, kinds: tuple[str, ...]) -> Non
             same(by_rule(rule, case), expected, True)
 
 
-@pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
-@pytest.mark.parametrize("rule", ["s-greedy", "equal-opp", "edf", "fifo"])
-def test_continuous_rules_are_the_models(rule: str, kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(150, 2, kinds=kinds)):
-        case = case_of(state, spare=number % 3)
-        same(by_rule(rule, case), model.CONTINUOUS[rule](state), False)
-
-
-@pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
-def test_concave_is_the_best_of_a_slot(kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(60, 3, kinds=kinds)):
-        case = case_of(state, spare=number % 3)
-        found = by_rule("concave", case)
-        model.check(state, found)
-        expected = model.concave(state)
-        best = model.gain(state, expected)
-        assert abs(model.gain(state, found) - best) <= CLOSE * max(1.0, best)
-        if LINEAR not in kinds:
-            assert np.allclose(found, expected, rtol=0.0, atol=1e-5)
-            if np.isfinite(model.slot_bound(state, list(case.scratch.price))):
-                bound = model.slot_bound(state, list(case.scratch.price))
-                assert bound - best <= CLOSE * max(1.0, best)
-
-
 # Whole tasks ----------------------------------------------------------------------------------
 
 
@@ -192,30 +171,6 @@ def test_primal_dual_with_tiny_tasks(resources: int) -> None:
     found = by_rule("primal-dual", case)
     assert found == model.primal_dual(case.state)
     assert sum(found) == 180
-
-
-def unit_states(count: int, seed: int) -> Iterator[State]:
-    rng = random.Random(seed)
-    for number in trials(count):
-        instance = random_instance(
-            rng,
-            discrete=True,
-            unit=rng.randint(2, 4),
-            max_jobs=9,
-            adversarial=number % 4 == 0,
-            kinds=(LINEAR,) if number % 2 else KINDS,
-        )
-        jobs = tuple(sorted(instance.jobs, key=lambda job: job.arrival))
-        yield from states(instance._replace(jobs=jobs), number)
-
-
-def test_deadline_aware_is_the_models() -> None:
-    changed = 0
-    for state in unit_states(400, 4):
-        found = by_rule("deadline-aware", case_of(state, spare=1))
-        assert found == model.deadline_aware(state)
-        changed += found != model.s_greedy(state)
-    assert changed > of_trials(30)
 
 
 @pytest.mark.parametrize("certain", [1, 2, 3])
@@ -243,20 +198,6 @@ def test_unit_demand() -> None:
 
 
 # Priorities -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
-def test_scores_contain_the_greedy_rules(kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(200, 5, discrete=True, kinds=kinds)):
-        case = case_of(state, spare=number % 2)
-        n = len(case.ids)
-        assert by_priority(case, np.zeros(n)) == by_rule("m-greedy", case)
-        largest = case.rows.share[:n].max(axis=1, initial=0.0)
-        if (largest > 0.0).all():  # else no finite score puts a job behind others
-            assert by_priority(case, np.log(largest), single_task=False) == by_rule("s-greedy", case)
-    for number, state in enumerate(instances(150, 6, kinds=kinds)):
-        case = case_of(state, spare=number % 2)
-        assert by_priority(case, np.zeros(len(case.ids))) == by_rule("s-greedy", case)
 
 
 def by_weight(case: Case, scores: Any) -> list[float]:

@@ -1,4 +1,4 @@
-"""Workloads of PartialValue: what the schema refuses, the generator, traces, toys, another future."""
+"""Workloads of PartialValue: what the schema refuses, the generator, traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from numpy.testing import assert_array_equal
 from schedgym.core.random import root_seed
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.papers.zheng2016 import model as zheng2016
 from schedgym.problems.partial_value.metrics import last_slot
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import LAST_SLOT, LINEAR, LOG, POWER
@@ -33,10 +32,8 @@ from schedgym.problems.partial_value.workload import (
     make_workload,
     tables,
 )
-from schedgym.problems.toys import load_toys
 from schedgym.traces import Trace, read_trace
 from tests.parallel_jct.energy import GOLDEN, mixed
-from tests.partial_value.instances import instance_of
 from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -367,21 +364,3 @@ def test_public_traces() -> None:
     jobs = str(Path(DATA) / "FB-2010_samples_24_times_1hr_0.tsv")
     own = tables(generate(0, 0, make_source(parameters(trace=jobs, jobs="all", slot_seconds=30.0))))
     assert len(own.arrival) == 24_024 and own.tasks.sum() == 1_102_281
-
-
-# Toys and another future ----------------------------------------------------------------------
-TOYS = load_toys("partial-value")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_optima_of_toys(name: str) -> None:
-    workload, optimum, _, environment = TOYS[name]
-    model = environment.get("model", "continuous")
-    small = instance_of(workload, model == "discrete")
-    best = (
-        zheng2016.whole_best(small)[0] if model == "discrete" else zheng2016.offline_continuous(small).value
-    )
-    assert best == pytest.approx(optimum, rel=1e-9)
-    for policy in zheng2016.policies(small):
-        if model == "continuous" or len(small.capacity) == 1 or policy != "deadline-aware":
-            assert zheng2016.simulate(small, policy).value <= optimum * (1 + 1e-8)

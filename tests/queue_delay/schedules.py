@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Task
 from schedgym.problems.queue_delay.workload import make_workload
-from tests.queue_delay.instances import random_instance, with_resources
+from tests.queue_delay.instances import make_instance, random_instance, with_resources
 from tests.records import COLUMNS, Change, Run, put, section_changed
 
 RARE: set[str] = set()
@@ -59,6 +61,14 @@ def runs(count: int, seed: int) -> Iterator[Run]:
         fates = {"start": start, "server": server, "completion": end}
         record = record_of(instance, schedule)
         yield Run(record, model.metrics(instance, schedule, tuple(record.workload.cluster)), fates)
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """By brute force."""
+    columns = [workload.jobs[name].tolist() for name in ("arrival", "execution", "cpu", "memory")]
+    servers = zip(*(workload.cluster[name].tolist() for name in ("cpu", "memory")), strict=True)
+    instance = make_instance(zip(*columns, strict=True), servers)
+    return float(model.optimum(instance)[0] / len(instance.tasks))
 
 
 def is_valid(record: ScheduleRecord) -> bool:

@@ -20,7 +20,6 @@ from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import make_workload
-from schedgym.problems.toys import load_toys
 from schedgym.testing import sample_action
 from tests.long import some
 from tests.queue_delay.instances import make_instance
@@ -428,17 +427,3 @@ def test_placing_nothing_strands_all_and_is_charged(view: str, window: int | str
     assert fate == {"start": [None] * count, "server": [-1] * count, "completion": [None] * count}
     assert result.record.truncated and metrics(result.record)["stranded"] == count
     validate(result.record)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-
-TOYS = load_toys("queue-delay")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toy_instances_have_the_optimum_that_they_claim(name: str) -> None:
-    workload, claimed = TOYS[name][:2]
-    tasks, servers = rows(workload)
-    least, _ = model.optimum(make_instance(tasks.tolist(), servers.tolist()))
-    assert least / len(tasks) == claimed

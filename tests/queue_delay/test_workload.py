@@ -4,7 +4,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-import schedgym
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import GOOGLE_2011_MACHINES, Source, generate, make_workload
@@ -108,28 +107,3 @@ ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
 def test_rows_of_another_length_are_refused(tasks, servers, match):
     with pytest.raises(InvalidWorkload, match=match):
         make_workload(tasks, servers)
-
-
-def test_given_workloads_and_windows(tmp_path):
-    long = make_workload([(i, 2, 0.3, 0.3) for i in range(40)], [(1, 1), (1, 1)])
-    path = str(tmp_path / "w.json")
-    schedgym.save_workload(long, path)
-    env = gym.make(ID, workload=path).unwrapped  # servers and tasks come from the file
-    for _ in range(2):
-        env.reset(seed=1)
-        assert env.record().workload == long
-    whole = gym.make(ID, tasks=30, servers=2, window="all").unwrapped
-    with pytest.raises(InvalidWorkload, match="40 tasks exceed the window"):
-        whole.reset(options={"workload": long})
-    grows = gym.make(ID, tasks=5, servers=2).unwrapped
-    grows.reset(seed=0)
-    grows.reset(options={"workload": long})
-    observation, done = grows._observe(), False
-    while not done:
-        observation, _, terminated, truncated, _ = grows.step(int(observation["action_mask"].argmax()))
-        done = terminated or truncated
-    assert grows.record().workload == long and len(grows.record().job) == 40
-    grows.reset()
-    assert grows.record().workload == generate(0, 2, source_of(5, 2))
-    with pytest.raises(InvalidWorkload, match="1 servers, the environment has 2"):
-        grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,68 @@ import numpy as np
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job
+from schedgym.problems.single_job.workload import make_workload
 from tests.parallel_jct import random_jobs
 from tests.records import COLUMNS, Change, Run, put, section_changed
 
 #: an episode ends with the job
 RARE = {"truncated"}
+
+
+def instance_of(workload: Workload) -> one_job.SingleJob:
+    """The model's instance, its groups and limits by the model's own means where it has them."""
+    jobs, cluster = workload.jobs, workload.cluster
+    caps = bool(cluster.get("server_caps", True))
+    capacity = cluster["cpu"].tolist()
+    if "arity" in cluster:
+        limits = one_job.fat_tree(int(cluster["arity"]), *cluster["beta"].tolist(), server_caps=caps)
+        groups = tuple(limit.servers for limit in limits)
+        bounds = one_job.limits_now(limits, capacity)
+    else:
+        groups = random_jobs.groups_from_matrix(cluster["groups"].tolist())
+        if "limit" in cluster:
+            bounds = tuple(cluster["limit"].tolist())
+        else:
+            shares = zip(groups, cluster["beta"].tolist(), strict=True)
+            bounds = tuple(share * sum(capacity[j] for j in group) for group, share in shares)
+        if caps:
+            groups = (*((j,) for j in range(len(capacity))), *groups)
+            bounds = (*capacity, *bounds)
+    return one_job.SingleJob(
+        tuple(jobs["load"].tolist()),
+        tuple(map(tuple, jobs["efficiency"].tolist())),
+        groups,
+        bounds,
+        float(jobs["energy_cap"]),
+        tuple(jobs["power"].tolist()) if "power" in jobs else (),
+    )
+
+
+def toy_optimum(workload: Workload, environment: Mapping[str, Any]) -> float:
+    """Of all placements."""
+    return float(one_job.best(instance_of(workload))[0])
+
+
+def smaller(tasks: int, servers: int = 16, **cluster: Any) -> Workload:
+    rng = np.random.default_rng(tasks)
+    load, efficiency = rng.uniform(1, 9, tasks), rng.uniform(0.1, 1, (tasks, servers))
+    return make_workload(load, efficiency, 10 * load.sum(), rng.uniform(1, 9, servers), **cluster)
+
+
+#: of the tree of 16 servers: they, 8 racks, 4 pods, the data centre
+ROOM = 29
+#: seven times the tree's pairs of a group and its server
+EVERYTHING = np.ones((ROOM, 16), dtype=int)
+
+
+def others() -> list[Workload]:
+    """Workloads with other tasks and groups, for environments of 6 tasks or more with 16 servers."""
+    return [
+        smaller(4, arity=4),
+        smaller(3, groups=[[1] * 16, [0] * 12 + [1] * 4], limit=[5, 1]),
+        smaller(6, groups=EVERYTHING, limit=np.arange(1, 1 + ROOM), server_caps=False),
+        smaller(1, arity=4, server_caps=False),
+    ]
 
 
 def make_record(

@@ -84,23 +84,3 @@ def test_plans_of_drawn_jobs(tasks: int, arity: int) -> None:
                 assert found.jct >= bound * (1 - 1e-9)
                 ratios.append(found.jct / bound)
     assert np.median(ratios) < 1.3
-
-
-def test_what_a_bound_does_not_depend_on() -> None:
-    """The order of tasks and servers; and it scales with the loads, and inversely with the limits."""
-    rng = random.Random(5)
-    for _ in range(20):
-        instance = random_jobs.random_instance(rng, exhausted=0.0, feasible=True, weighted=rng.random() < 0.5)
-        tasks, servers = list(range(instance.tasks)), list(range(instance.servers))
-        rng.shuffle(tasks)
-        rng.shuffle(servers)
-        other = one_job.SingleJob(
-            tuple(4.0 * instance.load[i] for i in tasks),
-            tuple(tuple(instance.efficiency[i][j] for j in servers) for i in tasks),
-            tuple(tuple(servers.index(j) for j in group) for group in instance.groups),
-            tuple(2.0 * bound for bound in instance.limits),
-            4.0 * instance.energy_cap,
-            weights=instance.weights,
-        )
-        one, two = (bounds.lower_bound(random_jobs.job_workload(job)) for job in (instance, other))
-        assert two == pytest.approx(2.0 * one, rel=1e-6)

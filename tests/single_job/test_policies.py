@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import schedgym
@@ -54,37 +53,6 @@ def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
                 assert placement == one_job.most_efficient(one)
 
 
-def test_moves_one_by_one_are_the_local_search() -> None:
-    """Every placement on the way, not only the last."""
-    env = make(view="search", strict=True, tasks=15, arity=4, energy_ratio=1.5)
-    policy = schedgym.make_policy("single-job/tapra-fast")
-    moves = 0
-    for seed in range(5):
-        observation, _ = env.reset(seed=seed)
-        policy.reset(env.interface, np.random.default_rng(0))
-        one = one_job.SingleJob(
-            tuple(observation["load"].tolist()),
-            tuple(map(tuple, observation["efficiency"].tolist())),
-            random_jobs.groups_from_matrix(observation["groups"].tolist()),
-            tuple(observation["limits"].tolist()),
-            float(observation["energy_cap"][0]),
-        )
-        path = one_job.local_search(one, one_job.most_efficient(one))
-        done = False
-        for placement in path:
-            assert not done
-            assert observation["placement"].tolist() == list(placement)
-            action = policy(observation)
-            if placement == path[-1]:
-                assert action == env.action_space.n - 1
-            observation, _, done, _, _ = env.step(action)
-            if done:
-                break
-        assert done and observation["placement"].tolist() == list(path[-1])
-        moves += len(path) - 1
-    assert moves > 20
-
-
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_shares_are_sent_and_kept(name: str) -> None:
     env = make(tasks=20, arity=4, **PLAN)
@@ -97,15 +65,6 @@ def test_equal_shares_are_sent_and_kept(name: str) -> None:
         assert play(env, other, seed).metrics == measured
         assert env.record().digest() == digest
         assert play(env, schedgym.make_policy("single-job/tapra-fast"), seed).metrics["jct"] < measured["jct"]
-
-
-def test_no_genetic_planner_is_worse_than_its_first_member() -> None:
-    env = make(tasks=30, arity=4, **PLAN)
-    for name in ("mm-ga", "mm-ga-equal"):
-        start = schedgym.make_policy(f"single-job/{name.replace('mm-ga', 'min-min')}")
-        policy = schedgym.make_policy(f"single-job/{name}", generations=5, size=6)
-        for seed in range(4):
-            assert play(env, policy, seed).metrics["jct"] <= play(env, start, seed).metrics["jct"]
 
 
 @pytest.mark.parametrize("view", ["plan", "place", "search"])

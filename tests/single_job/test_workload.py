@@ -1,11 +1,8 @@
-"""Workloads of SingleJob: topology and groups, the schema, files, the generator, toys."""
+"""Workloads of SingleJob: topology and groups, the schema, files, the generator."""
 
 from __future__ import annotations
 
-import json
 import math
-import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +15,10 @@ from scipy import stats
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
-from schedgym.core.workload import Workload
-from schedgym.core.workload_files import load_workload
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import topology
-from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
+from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.topology import (
     DATA_CENTRE,
     OTHER,
@@ -36,18 +31,15 @@ from schedgym.problems.single_job.topology import (
 )
 from schedgym.problems.single_job.workload import (
     MOST_DRAWS,
-    SCHEMA,
     Drawing,
     Jobs,
     Source,
     draw,
     generate,
-    make_source,
     make_workload,
     tables,
 )
-from schedgym.problems.toys import load_toys
-from tests.parallel_jct import linear_programs, random_jobs
+from tests.single_job.schedules import instance_of
 
 seeds = st.integers(0, 2**32)
 KINDS = {"server": SERVER, "rack": RACK, "pod": POD, "dc": DATA_CENTRE}
@@ -108,9 +100,6 @@ LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
 
 
 def test_a_cap_that_cannot_be_met() -> None:
-    with pytest.raises(InfeasibleInstance) as caught:
-        make_workload(**(SOUND | {"energy_cap": 7.5}))
-    assert str(caught.value) == "jobs.energy_cap: 7.5 vCPU s is below the least possible energy, 8.0 vCPU s"
     make_workload(**(SOUND | {"energy_cap": 8.0 * (1 - 1e-13)}))  # up to rounding
     with pytest.raises(InfeasibleInstance, match=r"7\.99999999 vCPU s is below .*, 8\.0 vCPU s$"):
         make_workload(**(SOUND | {"energy_cap": 7.99999999}))
@@ -156,62 +145,6 @@ def test_groups_with_shares_or_limits() -> None:
         assert_array_equal(mine, theirs)
     share = cluster_groups(make_workload(**(SOUND | LIMIT)).cluster).share
     assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
-
-
-def as_instance(workload: Workload) -> one_job.SingleJob:
-    """The model's instance, its groups and limits by the model's own means where it has them."""
-    jobs, cluster = workload.jobs, workload.cluster
-    caps = bool(cluster.get("server_caps", True))
-    capacity = cluster["cpu"].tolist()
-    if "arity" in cluster:
-        limits = one_job.fat_tree(int(cluster["arity"]), *cluster["beta"].tolist(), server_caps=caps)
-        groups = tuple(limit.servers for limit in limits)
-        bounds = one_job.limits_now(limits, capacity)
-    else:
-        groups = random_jobs.groups_from_matrix(cluster["groups"].tolist())
-        if "limit" in cluster:
-            bounds = tuple(cluster["limit"].tolist())
-        else:
-            shares = zip(groups, cluster["beta"].tolist(), strict=True)
-            bounds = tuple(share * sum(capacity[j] for j in group) for group, share in shares)
-        if caps:
-            groups = (*((j,) for j in range(len(capacity))), *groups)
-            bounds = (*capacity, *bounds)
-    return one_job.SingleJob(
-        tuple(jobs["load"].tolist()),
-        tuple(map(tuple, jobs["efficiency"].tolist())),
-        groups,
-        bounds,
-        float(jobs["energy_cap"]),
-        tuple(jobs["power"].tolist()) if "power" in jobs else (),
-    )
-
-
-@given(seed=seeds)
-def test_tables_say_what_the_model_says(seed: int) -> None:
-    own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0, "weighted": seed % 3 == 0}
-    instance = random_jobs.random_instance(random.Random(seed), **own)
-    workload = random_jobs.job_workload(instance)
-    assert ("power" in workload.jobs) == (seed % 2 == 0)
-    table = tables(workload)
-    assert table.limits.tolist() == list(map(float, instance.limits))
-    assert lists(cluster_groups(workload.cluster)) == list(instance.groups)
-    assert table.matrix.tolist() == instance.matrix()
-    plain = all(weight == 1 for row in instance.weights for weight in row)
-    assert table.matrix.dtype == (np.int8 if plain else np.float64)
-    assert table.least_energy == instance.least_energy()
-
-
-def test_a_file_that_cannot_be_met(tmp_path: Path) -> None:
-    path = tmp_path / "w.json"
-    jobs = {"load": [5], "efficiency": [[0.5, 0.25]], "energy_cap": 9}
-    path.write_text(
-        json.dumps({"problem": "single-job", "jobs": jobs, "cluster": {"cpu": [1, 1], "arity": 2}})
-    )
-    with pytest.raises(InfeasibleInstance) as caught:
-        load_workload(path)
-    expected = f"{path}: jobs.energy_cap: 9.0 vCPU s is below the least possible energy, 10.0 vCPU s"
-    assert str(caught.value) == expected
 
 
 # Generator --------------------------------------------------------------------------------------
@@ -303,11 +236,10 @@ def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
 
 
 def test_limits_and_energies_are_the_models_to_the_last_bit() -> None:
+    shares = {"rack_share": 0.5, "pod_share": 0.4, "data_centre_share": 0.7}
     for seed in range(5):
-        workload = generate(
-            seed, 1, source_of(9, 4, rack_share=0.5, pod_share=0.4, server_caps=seed % 2 == 0)
-        )
-        instance = as_instance(workload)
+        workload = generate(seed, 1, source_of(9, 4, **shares, server_caps=seed % 2 == 0))
+        instance = instance_of(workload)
         table = tables(workload)
         assert table.limits.tolist() == list(map(float, instance.limits))
         assert table.least_energy == instance.least_energy()
@@ -319,26 +251,3 @@ def test_the_cap_has_a_number_of_its_own_in_each_episode() -> None:
     spare = [(one.energy_cap - one.least_energy).item() for one in several]
     most = [1.1 * one.load.sum() - one.least_energy.item() for one in several]
     assert len({round(x / y, 9) for x, y in zip(spare, most, strict=True)}) == 4
-
-
-def test_sources_from_parameters() -> None:
-    source = source_of(7, 4, rack_share=0.9, pod_share=0.8, data_centre_share=0.7, server_caps=False)
-    workload = generate(1, 1, source)
-    assert len(workload.jobs["load"]) == 7
-    assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
-    assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
-    default = make_source(SingleJobParameters())
-    assert (default.sizes["task"], default.sizes["server"], default.beta) == (40, 54, (0.3, 0.2, 0.2))
-    assert PROBLEM.schema is SCHEMA
-
-
-# Toys -------------------------------------------------------------------------------------------
-TOYS = load_toys("single-job")
-
-
-@pytest.mark.parametrize("name", list(TOYS))
-def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    workload, optimum = TOYS[name][:2]
-    instance = as_instance(workload)
-    assert one_job.best(instance)[0] == pytest.approx(optimum, rel=1e-12)
-    assert linear_programs.lower_bound(instance) <= optimum * (1 + 1e-9)

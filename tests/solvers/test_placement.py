@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -198,51 +199,41 @@ def test_reductions_are_the_models(equal: bool) -> None:
     assert failed > 20
 
 
-@pytest.mark.parametrize("equal", [False, True])
-def test_min_min_is_the_models(equal: bool) -> None:
-    evaluate = one_job.equal_share if equal else one_job.optra
+#: large instances with exact sums
+TIES = {"count": 80, "seed": 5, "tasks": 16, "dyadic": True, "feasible": True}
+EXHAUSTED = {"count": 500, "seed": 16, "tasks": 8, "servers": 7, "exhausted": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("planner", "allocation", "given", "failures"),
+    [
+        ("min-min", "optra", {"count": 300, "seed": 15, "servers": 7}, (20, 200)),
+        ("min-min", "equal-share", {"count": 300, "seed": 15, "servers": 7}, (20, 200)),
+        ("min-min", "optra", TIES, (-1, 40)),
+        (
+            "tapra-fast",
+            "optra",
+            {"count": 500, "seed": 16, "tasks": 8, "servers": 7, "exhausted": 0.3},
+            (100, 400),
+        ),
+    ],
+)
+def test_plans_are_the_models(
+    planner: str, allocation: str, given: dict[str, Any], failures: tuple[int, int]
+) -> None:
+    evaluate = one_job.optra if allocation == "optra" else one_job.equal_share
     failed = 0
-    for case in cases(300, 15, 6, 7):
-        expected = one_job.min_min(case.instance, evaluate)
-        got = case.plan("min-min", allocation="equal-share" if equal else "optra")
-        failed += expected is None
-        if expected is None:
-            assert got is None
-            continue
-        assert got is not None
-        assert tuple(got.placement) == expected.placement
-        evaluation = evaluate(case.instance, expected.placement)
-        assert (got.jct, got.energy) == pytest.approx((evaluation.jct, evaluation.energy), rel=1e-14)
-        assert got.vcpu == pytest.approx(evaluation.vcpus, rel=1e-14)
-    assert 20 < failed < 200
-
-
-def test_min_min_breaks_ties_as_the_model_does() -> None:
-    rng = random.Random(5)
-    planned = 0
-    for _ in range(80):
-        case = Case(random_jobs.random_instance(rng, 16, 6, dyadic=True, feasible=True))
-        expected = one_job.min_min(case.instance)
-        got = case.plan("min-min")
+    for case in cases(**given):
+        own = one_job.tapra_fast if planner == "tapra-fast" else partial(one_job.min_min, evaluate=evaluate)
+        expected, got = own(case.instance), case.plan(planner, allocation=allocation)
         assert (got is None) == (expected is None)
+        failed += expected is None
         if got is not None and expected is not None:
             assert tuple(got.placement) == expected.placement
-            planned += 1
-    assert planned > 40
-
-
-def test_tapra_fast_is_the_models() -> None:
-    failed = 0
-    for case in cases(500, 16, 8, 7, exhausted=0.3):
-        expected = one_job.tapra_fast(case.instance)
-        got = case.plan("tapra-fast")
-        failed += expected is None
-        assert (got is None) == (expected is None)
-        if got is not None and expected is not None:
-            assert tuple(got.placement) == expected.placement
-            assert got.jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
-            assert got.vcpu == pytest.approx(expected.evaluation.vcpus, rel=1e-14)
-    assert 100 < failed < 400
+            evaluation = evaluate(case.instance, expected.placement)
+            assert (got.jct, got.energy) == pytest.approx((evaluation.jct, evaluation.energy), rel=1e-14)
+            assert got.vcpu == pytest.approx(evaluation.vcpus, rel=1e-14)
+    assert failures[0] < failed < failures[1]
 
 
 def test_list_scheduling_is_the_models() -> None:
