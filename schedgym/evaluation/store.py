@@ -383,7 +383,7 @@ class ResultsStore:
             unit: a unit of which no episode is stored yet, unless as failed.
             names: names of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
             values: [episodes, metrics].
-            seconds: time that the unit took [s].
+            seconds: CPU time that the unit took [s].
             policy_seconds: the part of it for the policy's decisions [s].
             observed: what an observer returned at its end, of dicts, lists, named tuples of this package,
                 numbers, texts and arrays; None: nothing.
