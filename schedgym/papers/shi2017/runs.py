@@ -310,12 +310,12 @@ def found_by(
     """Judge comparisons as :func:`~schedgym.papers.judging.judge_claim` does, and return the finding.
 
     Its figures are value and interval of each comparison, as shares, by name and place. Where the comparisons
-    are ``timed``, and running times of compiled code do not show what the paper says of its own programs, it
-    cannot be judged.
+    are ``timed``, it cannot be judged: running times of compiled code are not those of the paper's programs,
+    whether they agree or not.
     """
     found = list(found)
     said = judge_claim("", found, rule, what=what, more=more)
-    verdict = NOT_JUDGED if timed and said.verdict != HOLDS else Verdict(said.verdict)
+    verdict = NOT_JUDGED if timed else Verdict(said.verdict)
     numbers = {
         f"{own.name} {own.place}".strip(): [_number(x) for x in (own.value, own.low, own.high)]
         for one in found

@@ -182,7 +182,7 @@ def test_comparisons() -> None:
     few = runs.medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
     assert str(few) == "3 times"
     timed = [runs.found_by([few], larger(by), timed=True).verdict for by in (2.0, 3.0)]
-    assert timed == [HOLDS, NOT_JUDGED]  # a compiled program may be as slow as the paper says
+    assert timed == [NOT_JUDGED] * 2  # whether a compiled program is as slow as the paper says, or not
     finding = runs.found_by(runs.at("home", [few]), larger(3.0), jobs=5)
     assert finding.verdict == IN_PART and finding.figures == {"at home": [2.0, None, None], "jobs": 5}
 
