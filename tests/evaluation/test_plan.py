@@ -95,6 +95,7 @@ WITHOUT_EFFECT = {
     "schedgym._version": "is part of the version of the code by itself",
     "schedgym.drawing": "pictures",
     "schedgym.errors": "what cannot run has no result",
+    "schedgym.evaluation.engines": "run units wherever they are, each as this process would",
     "schedgym.evaluation.tuned": "finds options, which a result depends on as such",
     "schedgym.extras": "imports of other packages",
 }

@@ -135,7 +135,7 @@ def by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 
                 result = float(own.min() if value == "least" else own.max())
             found.setdefault(int(x), []).append(factor * result)
     places = sorted(found)
-    means, low, high = zip(*(estimate(found[x], resamples=2000) for x in places), strict=True)
+    means, low, high = map(list, zip(*(estimate(found[x], resamples=2000) for x in places), strict=True))
     return Series(label, [_middle(x) * SLOT for x in places], means, low, high)
 
 
