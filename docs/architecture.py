@@ -37,6 +37,7 @@ LAYERS: tuple[dict[str, str], ...] = (
         "traces": "readers of public logs",
         "drawing": "pictures",
         "spaces": "spaces of observations",
+        "docstrings": "what declarations say, as text",
         "extras": "optional dependencies",
         "documents": "YAML, read safely",
     },

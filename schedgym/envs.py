@@ -34,10 +34,10 @@ from schedgym.core.snapshots import Snapshot, restore, save
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
+from schedgym.docstrings import PLACES
 from schedgym.drawing import Window
 from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnexpectedKeyword, UnknownName
 from schedgym.extras import require
-from schedgym.problems.docstrings import PLACES
 from schedgym.spaces import observation_space
 
 RENDER_MODES = ("ansi", "rgb_array", "human")

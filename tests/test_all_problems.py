@@ -304,10 +304,11 @@ def test_the_class_alone_has_the_parameters_of_its_id(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_views_say_whether_they_can_carry_a_mask(id: str) -> None:
+def test_views_say_their_space_and_whether_they_can_carry_a_mask(id: str) -> None:
     for view in get_problem(id).views:
         env = gym.make(id, **small(id, view=view.name))
         assert ("action_mask" in env.observation_space.spaces) == view.masked
+        assert view.space.partition("(")[0] == type(env.action_space).__name__
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -122,7 +122,7 @@ def evaluator(suite: str, *, output: Path, set: str = "train") -> None:
     """
     from schedgym.board.suites import load_suite
     from schedgym.core.problem import get_problem
-    from schedgym.problems.docstrings import observation_table
+    from schedgym.docstrings import observation_table
 
     found = load_suite(suite)
     found.instances(set)  # refuses a set that does not exist, or needs a phrase

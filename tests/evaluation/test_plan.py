@@ -93,6 +93,7 @@ def test_the_version_of_the_code_is_that_of_what_results_depend_on(copy: Path) -
 WITHOUT_EFFECT = {
     "schedgym": "registers ids, as the problems describe them",
     "schedgym._version": "is part of the version of the code by itself",
+    "schedgym.docstrings": "texts",
     "schedgym.drawing": "pictures",
     "schedgym.errors": "what cannot run has no result",
     "schedgym.evaluation.engines": "run units wherever they are, each as this process would",
