@@ -29,7 +29,7 @@ from schedgym.core.tokens import tokens_of
 from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import estimate, judge_interval
 from schedgym.evaluation.tuned import read_tuned
-from schedgym.evaluation.wording import options_text
+from schedgym.evaluation.wording import metric_text, options_text
 from schedgym.papers import PAPERS, Figure, Paper, list_figures
 from schedgym.papers.verdicts import COMMITTED, HEADS, count_row, statements
 from schedgym.traces import formats
@@ -214,6 +214,43 @@ def agents() -> str:
         worse = [row for row in found if row["verdict"] == "worse"]
         rows.append((agent.id, usual, worse, is_current(agent, found)))
     return part("agents.md", rows=rows)
+
+
+def before() -> str:
+    """The shipped agents against those before them, in the settings of the cards that both played alike."""
+    everything = pandas.read_csv(DOCS / "agents-before.csv", dtype=str)
+    rows = []
+    for path in list_pretrained().values():
+        agent = load_agent(path)
+        earlier = everything[everything["id"] == agent.id]
+        means = {(row.setting, row.episodes): float(row.mean) for row in earlier.itertuples()}
+        found = [(row, means.get((row["setting"], row["episodes"]))) for row in rows_of(agent)]
+        pairs = [(row["setting"], float(row["mean"]) / mean - 1.0) for row, mean in found if mean]
+        if pairs:
+            rows.append((agent.id, pairs))
+    return part("before.md", rows=rows)
+
+
+def ablations() -> str:
+    """What agents and baselines reach without a part, or with more of it (docs/agents-ablations.csv)."""
+    found = pandas.read_csv(DOCS / "agents-ablations.csv", dtype=str, keep_default_na=False)
+    names = list(found.columns[1 : found.columns.get_loc("policy")])
+    rows = found.to_dict("records")
+    settings = [options_text({name: row[name] for name in names if row[name]}) for row in rows]
+    return part("ablations.md", rows=list(zip(settings, rows, strict=True)), means=means)
+
+
+def best_known() -> str:
+    """The best known schedules (docs/best_known), the shipped agents and the best baselines."""
+    rows = []
+    for path in sorted((DOCS / "best_known").glob("*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        metric = get_problem(found["id"]).metric(found["objective"])
+        summary = {row["policy"]: row for row in found["summary"]}
+        known, agent = summary.pop("best-known"), summary.pop("pretrained")
+        best = min(summary.values(), key=lambda row: metric.sign * row["mean"])
+        rows.append((path.stem, metric, known, agent, best, found["best_known"]["best-known"]["evaluations"]))
+    return part("best_known.md", rows=rows, metric_text=metric_text)
 
 
 def results(agent: Agent) -> str:
@@ -466,7 +503,7 @@ def processes() -> str:
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "papers.md": (verdicts, findings),
-    DOCS / "agents.md": (agents, matrix, transfer, shipped, cards),
+    DOCS / "agents.md": (agents, matrix, transfer, shipped, best_known, ablations, before, cards),
     DOCS / "board.md": (board,),
     DOCS / "how-to" / "board.md": (processes,),
     DOCS / "how-to" / "agent.md": (trainers, searches, plans),
