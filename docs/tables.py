@@ -377,7 +377,10 @@ def told(name: str) -> str:
     everything = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     claim = next(claim for claim in everything if claim["claim"] == name)
     head = f"- {capitalized(claim['text'])} ({claim['source']}): **{claim['verdict']}**"
-    return f"{head}. Found: {claim['evidence']}."
+    evidence = f"{head}. Found: {claim['evidence']}"
+    if "the counterexample is" in claim["evidence"]:
+        evidence += f": `{json.dumps(claim['counterexample'])}`"
+    return f"{evidence}."
 
 
 def citations() -> str:

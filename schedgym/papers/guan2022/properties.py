@@ -75,7 +75,7 @@ def _register_properties(policy: str) -> None:
     @claim(f"{policy}-envy", confirm=_confirm_envy)
     def check_envy(run: Run) -> Finding:
         found = search(policy, envy, steps_of(policy, run.small), run.rng, run.small)
-        more = "so in every matrix with these aggregates" if policy == "sig-gamf" else ""
+        more = "so in every allocation with these totals of the jobs" if policy == "sig-gamf" else ""
         return found.flaw(more=more)
 
     @claim(f"{policy}-strategy", confirm=_confirm_lie)
@@ -88,8 +88,8 @@ def _register_properties(policy: str) -> None:
         looked = found.looked("misreports")
         if found.found is None:
             return Finding(HOLDS, f"no counterexample in {looked}", figures=figures)
-        more = "; so in every matrix with these aggregates" if policy == "sig-gamf" else ""
-        text = f"this is the smallest counterexample in {looked}{more}"
+        more = "; so in every allocation with these totals of the jobs" if policy == "sig-gamf" else ""
+        text = f"the counterexample is the smallest in {looked}{more}"
         return Finding(REFUTED, text, counterexample=found.found, figures=figures)
 
 

@@ -143,7 +143,7 @@ class Search(NamedTuple):
         """Return the finding of a flaw: ``verdict`` with a counterexample, or that there is none."""
         if self.found is None:
             return self.nothing()
-        text = f"this is the smallest counterexample in {self.looked()}" + (f"; {more}" if more else "")
+        text = f"the counterexample is the smallest in {self.looked()}" + (f"; {more}" if more else "")
         counted = {"enumerated": self.enumerated, "complete": self.complete()} | figures
         return Finding(verdict, text, counterexample=self.found, figures=counted)
 
