@@ -158,20 +158,24 @@ def _same_run(first: _Run, second: _Run, what: str) -> None:
 # Actions --------------------------------------------------------------------------------------
 
 
-def _feasible(space: spaces.Space[Any], observation: Any) -> list[Any] | None:
-    """All feasible actions by the observation's mask, None if it has none (or the space is continuous)."""
+def _by_mask(space: spaces.Space[Any], observation: Any, wanted: bool) -> list[Any] | None:
+    """The actions that the observation's mask allows, or else those that it forbids.
+
+    None if there is no mask, or the space is continuous.
+    """
     mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
     if mask is None:
         return None
+    places = np.argwhere((mask != 0) == wanted).tolist()
     if isinstance(space, spaces.Discrete):
         assert mask.shape == (space.n,), f"action_mask: shape {mask.shape} for {space}"
-        return [int(space.start) + int(i) for i in np.flatnonzero(mask)]
+        return [int(space.start) + place for (place,) in places]
     if isinstance(space, spaces.MultiDiscrete):
         sizes = tuple(int(n) for n in space.nvec)
         shorter = (sizes[0] - 1, *sizes[1:])
         assert mask.shape in (sizes, shorter), f"action_mask: shape {mask.shape} for {space}"
-        actions = [tuple(int(i) for i in row) for row in np.argwhere(mask)]
-        if mask.shape == shorter:
+        actions = [tuple(place) for place in places]
+        if wanted and mask.shape == shorter:  # "none" is feasible, whatever stands behind it
             actions.append((sizes[0] - 1, *(0 for _ in sizes[1:])))
         return actions
     return None
@@ -179,7 +183,7 @@ def _feasible(space: spaces.Space[Any], observation: Any) -> list[Any] | None:
 
 def sample_action(space: spaces.Space[Any], observation: Any, rng: np.random.Generator) -> Any:
     """A random action: feasible if the observation carries a mask, else anything from the space."""
-    feasible = _feasible(space, observation)
+    feasible = _by_mask(space, observation, wanted=True)
     if feasible is not None:
         assert feasible, "action_mask: no action is feasible"
         return feasible[int(rng.integers(len(feasible)))]
@@ -190,18 +194,7 @@ def sample_action(space: spaces.Space[Any], observation: Any, rng: np.random.Gen
 
 def infeasible_action(space: spaces.Space[Any], observation: Any, rng: np.random.Generator) -> Any:
     """A random well-formed action that the observation's mask forbids; None if there is none."""
-    feasible = _feasible(space, observation)
-    if feasible is None:
-        return None
-    if isinstance(space, spaces.Discrete):
-        every: list[Any] = list(range(int(space.start), int(space.start + space.n)))
-    else:
-        assert isinstance(space, spaces.MultiDiscrete)
-        sizes = [int(n) for n in space.nvec]
-        every = list(itertools.product(*(range(n) for n in sizes)))
-        if observation["action_mask"].shape[0] < sizes[0]:  # "none" is feasible whatever stands behind it
-            every = [action for action in every if action[0] < sizes[0] - 1]
-    forbidden = sorted(set(every) - set(feasible))
+    forbidden = _by_mask(space, observation, wanted=False)
     return forbidden[int(rng.integers(len(forbidden)))] if forbidden else None
 
 
@@ -596,8 +589,6 @@ def _check_infeasible(case: _Case) -> None:
     guide: Any = case.twin(action_mask=True)
     if "action_mask" not in guide.observation_space.spaces:
         guide = None
-    elif "strict" in case.known:
-        _check_strict_mask(case, guide)
     rng = np.random.default_rng(case.seed)
     env = case.twin(strict=False)
     space = copy.deepcopy(env.action_space)
@@ -622,57 +613,35 @@ def _check_infeasible(case: _Case) -> None:
         counted = info["metrics"]["repaired"]
         assert counted == count, f"{count} actions were repaired, the metric says {counted}"
     case.problem.module("metrics").validate(_record(env))
-    if guide is None and "strict" in case.known:
+    if "strict" in case.known:
         _check_strict(case, space, rng)
 
 
-def _check_strict_mask(case: _Case, guide: gym.Env[Any, Any]) -> None:
-    """``strict`` accepts what the mask of ``guide`` allows, and refuses the rest."""
-    rng, space = np.random.default_rng(case.seed), guide.action_space
-    strict, plain = case.make(strict=True), case.make(strict=False)
-    seen, _ = guide.reset(seed=case.seed)
-    strict.reset(seed=case.seed)
-    plain.reset(seed=case.seed)
-    done = False
-    while not done:
-        bad = infeasible_action(space, seen, rng)
-        if bad is not None:
-            with _refused(InvalidAction, f"strict=True: {bad!r}, which the mask forbids,"):
-                strict.step(bad)
-        action = sample_action(space, seen, rng)
-        with _accepted(f"strict=True refuses {action!r}, which the mask allows"):
-            there = strict.step(action)
-        here = plain.step(action)
-        _same(there, here, "strict=True, after a refused action")
-        assert not here[4]["repaired"], f"{action!r}, which the mask allows, was repaired"
-        seen, _, terminated, truncated, _ = guide.step(action)
-        done = terminated or truncated
-    assert _record(strict).digest() == _record(plain).digest(), "strict=True: another schedule"
-
-
 def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generator) -> None:
-    """``strict`` accepts what needs no repair and refuses the rest; a policy goes on from there."""
+    """``strict`` accepts what needs no repair and refuses the rest; a feasible action goes on from there."""
     strict, plain = case.make(strict=True), case.make(strict=False)
     strict.reset(seed=case.seed)
     plain.reset(seed=case.seed)
     guide = _guide(case)
     seen: Any = None
     if guide is not None:
-        policy, shown = guide
+        choose, shown = guide
         seen, _ = shown.reset(seed=case.seed)
     while True:
-        action = sample_action(space, None, rng)
+        forbidden = infeasible_action(space, seen, rng)
+        action = sample_action(space, None, rng) if forbidden is None else forbidden
         before = _record(strict).digest()
         try:
             there = strict.step(action)
         except InvalidAction:
             assert _record(strict).digest() == before, "strict=True: a refused action changes the schedule"
-            repaired = copy.deepcopy(plain).step(action)[4]["repaired"]
+            # that what a mask forbids is repaired has been checked
+            repaired = forbidden is not None or copy.deepcopy(plain).step(action)[4]["repaired"]
             assert repaired, f"strict=True refuses {action!r}, which needs no repair"
             if guide is None:
                 return  # nobody knows an action that is feasible
-            action = policy(seen)
-            with _accepted(f"strict=True refuses {policy.name}'s action"):
+            action = choose(seen)
+            with _accepted(f"strict=True refuses {action!r}, which is feasible"):
                 there = strict.step(action)
         here = plain.step(action)
         _same(there, here, "strict=True, after a refused action")
@@ -684,8 +653,14 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
     assert _record(strict).digest() == _record(plain).digest(), "strict=True: another schedule"
 
 
-def _guide(case: _Case) -> tuple[Any, gym.Env[Any, Any]] | None:
-    """A registered policy that acts in the case's view, and the environment whose observations it reads."""
+def _guide(case: _Case) -> tuple[Choose, gym.Env[Any, Any]] | None:
+    """What chooses feasible actions in the case's view, and the environment whose observations it reads.
+
+    It goes by the mask, or else is a registered policy.
+    """
+    masked = case.twin(action_mask=True)
+    if isinstance(masked.observation_space, spaces.Dict) and "action_mask" in masked.observation_space.spaces:
+        return _random(masked, case.seed), masked
     exact = {"observation": "dict"} if "observation" in case.known else {}
     env = case.make(**exact)
     interface = env.unwrapped.interface  # type: ignore[attr-defined]
@@ -812,7 +787,7 @@ def check_vector_parity(
     threads: int = 1,
     **parameters: Any,
 ) -> None:
-    """Check the native vector environment, step for step, against SyncVectorEnv and single environments.
+    """Check the native vector environment, step for step, against single environments in SyncVectorEnv.
 
     A second one with ``copy=False`` is checked, too, with several threads if ``threads`` is 1, else with one.
 
@@ -833,7 +808,6 @@ def check_vector_parity(
     spread: list[int | None] = [seed + 7 * i * i for i in range(num_envs)]
     for seeds in (seed, spread):
         _compare_vectors(case, num_envs, steps, seeds, mode, threads)
-    _compare_singles(case, num_envs, steps, mode)
 
 
 def _native(case: _Case, num_envs: int, mode: AutoresetMode, **overrides: Any) -> Any:
@@ -937,47 +911,6 @@ def _refuse_batches(native: Any, actions: Any, ignored: Any, step: int) -> None:
     for value in bad:
         with _refused(InvalidAction, f"step {step}: batch", value):
             native.step(value)
-
-
-def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode) -> None:
-    """Environment i of the vector is one environment with seed + i, reset by hand."""
-    native = _native(case, num_envs, mode)
-    singles = [case.make() for _ in range(num_envs)]
-    rng, space = np.random.default_rng(case.seed + 1), copy.deepcopy(native.single_action_space)
-    observations, _ = native.reset(seed=case.seed)
-    for i, env in enumerate(singles):
-        row = {name: array[i] for name, array in observations.items()}
-        _same(row, env.reset(seed=case.seed + i)[0], f"environment {i}: reset")
-    over = np.zeros(num_envs, dtype=bool)
-    for step in range(steps):
-        actions = _actions(case, space, observations, rng)
-        observations, rewards, terminations, truncations, infos = native.step(actions)
-        done = terminations | truncations
-        for i, env in enumerate(singles):
-            where = f"{mode.value}, step {step}, environment {i}"
-            if mode is AutoresetMode.NEXT_STEP and over[i]:
-                observation, info = env.reset()
-                expected: Any = (observation, 0.0, False, False)
-            else:
-                *expected, info = env.step(actions[i])
-            found = ({name: array[i] for name, array in observations.items()},)
-            if mode is AutoresetMode.SAME_STEP and done[i]:
-                _same(infos["final_obs"][i], expected[0], f"{where}: final_obs")
-                own = infos["final_info"]
-                expected[0] = env.reset()[0]
-            else:
-                own = infos
-            _same(found[0], expected[0], f"{where}: observation")
-            numbers = (float(rewards[i]), bool(terminations[i]), bool(truncations[i]))
-            _same(numbers, tuple(expected[1:]), f"{where}: reward and ends")
-            assert own["repaired"][i] == info["repaired"], f"{where}: repaired"
-            for name, value in info["metrics"].items():
-                _same(own["metrics"][name].item(i), value, f"{where}: metric {name}")
-        over = done
-        if mode is AutoresetMode.DISABLED and done.any():
-            observations, _ = native.reset(options={"reset_mask": done})
-            for i in np.flatnonzero(done).tolist():
-                singles[i].reset()
 
 
 # A policy -------------------------------------------------------------------------------------

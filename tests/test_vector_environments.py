@@ -1,4 +1,4 @@
-"""The native vector environment against SyncVectorEnv and single environments, and what is its own."""
+"""The native vector environment against SyncVectorEnv, and what is its own."""
 
 from __future__ import annotations
 

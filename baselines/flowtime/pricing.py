@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.baselines.flowtime.policy import FlowtimePolicy, clear_rest, seen_rows
-from schedgym.core.arrays import SHARED, Floats, Floats32, Integers
+from schedgym.core.arrays import SHARED, Floats, Floats32, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import Interface
@@ -338,15 +338,7 @@ class PricingPolicy(FlowtimePolicy):
 
     def remember(self, rows: int, old: Learned | None = None) -> Learned:
         """Make the state for ``rows`` jobs, and copy the old state into it."""
-        made = Learned(
-            state=np.zeros(2, dtype=np.int64),
-            numbers=np.zeros(3),
-            job=np.zeros(rows, dtype=np.int64),
-            phase=np.zeros(rows, dtype=np.int64),
-            price=np.zeros(rows),
-            remaining=np.zeros(rows),
-            slots_left=np.zeros(rows),
-        )
+        made = allocate(Learned, {"row": rows})
         for new, given in zip(made, old or (), strict=False):
             new[: len(given)] = given[: len(new)]
         return made

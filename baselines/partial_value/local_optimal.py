@@ -8,7 +8,7 @@ import numpy as np
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.problem import UTILITIES
+from schedgym.problems.partial_value.metrics import values
 from schedgym.problems.partial_value.rules import TOLERANCE, Rows, Scratch
 from schedgym.solvers.dual_prices import DualScratch
 
@@ -52,7 +52,9 @@ class LocalOptimal(ValuePolicy):
             return
         job = np.repeat(np.arange(count), most)
         number = np.arange(len(job)) - np.repeat(np.cumsum(most) - most, most)
-        value = _task_values(rows, job, rows.served[job] + number + 1.0)
+        k = rows.served[job] + number + 1.0
+        own = rows.utility[job], np.ones(len(job)), rows.exponent[job]
+        value = rows.value[job] * (values(*own, k) - values(*own, k - 1.0))
         result = milp(
             -value,
             constraints=LinearConstraint(rows.share[job].T, ub=np.ones(self.resources)),
@@ -64,15 +66,3 @@ class LocalOptimal(ValuePolicy):
             raise ArithmeticError(f"local-optimal: {result.message}")
         # tasks of a job need the same and are worth ever less: how many are served is all that matters
         np.add.at(self.x, job, np.round(result.x))
-
-
-def _task_values(rows: Rows, job: Any, k: Any) -> Any:
-    """Return the value of whole task k of each job."""
-    value, exponent = rows.value[job], rows.exponent[job]
-    kind = rows.utility[job]
-    power = k**exponent - (k - 1.0) ** exponent
-    log = np.log1p(k) - np.log1p(k - 1.0)
-    choices = {"linear": np.ones_like(k), "power": power, "log": log}
-    return value * np.select(
-        [kind == i for i in range(len(UTILITIES))], [choices[name] for name in UTILITIES]
-    )

@@ -38,27 +38,23 @@ class Packing:
 
 def pack(
     demands: Any,
-    capacities: Any = (1.0, 1.0),
     rule: str = "ffd",
     size: str = "norm",
     *,
-    weights: Any = None,
     p: float = 2.0,
     rng: np.random.Generator | None = None,
 ) -> Packing:
-    """Pack items into bins, opening a bin only when an item fits no open one.
+    """Pack items into bins with 1 of each resource, opening a bin only when an item fits no open one.
 
     Args:
         demands: [items, resources], each at least 0.
-        capacities: one bin's [resources], of which there are as many as needed; or a list of bins
-            [bins, resources], opened in this order.
         rule: "ff", "bf", "wf", "rf": items in the given order into the first, the best (least size of what
             is left), the worst or a random open bin that fits; "ffd", "bfd": the same after sorting the
             items by decreasing size; "bin-centric": fill one bin after another, each time with the item
             of the largest dot product with what is free (size "dot"), or the least norm of free minus
             demand (size "norm").
-        size: "norm" (L_p), "product", "sum", "avgsum" (weights: the mean demands), or "dot" (bin-centric).
-        weights: of the resources in the size "sum"; ones by default.
+        size: "norm" (L_p), "product", "sum", "avgsum" (the sum weighted with the mean demands), or "dot"
+            (bin-centric).
         p: of the size "norm", above 1, infinity included; the L2 norm by default.
         rng: for the rule "rf".
 
@@ -67,19 +63,15 @@ def pack(
 
     Raises:
         InvalidParameter, UnknownName: for bad arguments.
-        InfeasibleInstance: when an item fits no empty bin, or the given bins are used up.
+        InfeasibleInstance: when an item fits no empty bin.
 
     Source:
         noroozoliaee2014, section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar,
         Uyeda, Wieder, "Heuristics for vector bin packing" (2011).
     """
-    items, bins, endless = _check(demands, capacities, rule, size, p, rng)
-    if size == "sum" and weights is not None:
-        scale = np.asarray(weights, dtype=float)
-        if scale.shape != (items.shape[1],) or not (np.isfinite(scale) & (scale >= 0)).all():
-            raise InvalidParameter(f"weights: must be {items.shape[1]} numbers >= 0")
-    else:
-        scale = items.mean(axis=0) if size == "avgsum" else np.ones(items.shape[1])
+    items = _check(demands, rule, size, p, rng)
+    empty = np.ones(items.shape[1])
+    scale = items.mean(axis=0) if size == "avgsum" else empty
 
     def measure(vectors: Floats) -> Any:
         if size == "product":
@@ -90,22 +82,11 @@ def pack(
 
     free: list[Floats] = []
     chosen = np.full(len(items), -1, dtype=np.int64)
-
-    def open_bin() -> bool:
-        if not endless and len(free) == len(bins):
-            return False
-        free.append(bins[0 if endless else len(free)].copy())
-        return True
-
     if rule == "bin-centric":
         left = list(range(len(items)))
         while left:
-            if not open_bin():
-                raise InfeasibleInstance(f"item [{left[0]}] and {len(left) - 1} more fit in no bin left")
-            while True:
-                candidates = [i for i in left if (items[i] <= free[-1] + TOLERANCE).all()]
-                if not candidates:
-                    break
+            free.append(empty.copy())
+            while candidates := [i for i in left if (items[i] <= free[-1] + TOLERANCE).all()]:
                 if size == "dot":
                     scores = [-float(items[i] @ free[-1]) for i in candidates]
                 else:
@@ -114,19 +95,16 @@ def pack(
                 free[-1] -= items[item]
                 chosen[item] = len(free) - 1
                 left.remove(item)
-        return _finish(chosen, free)
+        return Packing(chosen, len(free), np.array(free))
 
     order = np.arange(len(items))
     if rule in ("ffd", "bfd"):
         order = np.argsort(-measure(items), kind="stable")
     for i in order:
-        while True:
-            spaces = np.array(free).reshape(-1, items.shape[1])
-            fitting = np.flatnonzero((items[i] <= spaces + TOLERANCE).all(axis=1))
-            if len(fitting):
-                break
-            if not open_bin():
-                raise InfeasibleInstance(f"item [{i}] fits in no bin left")
+        spaces = np.array([*free, empty])  # the last is a new bin, for what fits in no other
+        fitting = np.flatnonzero((items[i] <= spaces + TOLERANCE).all(axis=1))
+        if len(fitting) > 1:
+            fitting = fitting[:-1]
         left_over = measure(spaces[fitting] - items[i])
         if rule in ("bf", "bfd"):
             j = fitting[int(np.argmin(left_over))]
@@ -137,14 +115,14 @@ def pack(
             j = fitting[int(rng.integers(len(fitting)))]
         else:
             j = fitting[0]
+        if j == len(free):
+            free.append(empty.copy())
         free[j] -= items[i]
         chosen[i] = j
-    return _finish(chosen, free)
+    return Packing(chosen, len(free), np.array(free))
 
 
-def _check(
-    demands: Any, capacities: Any, rule: str, size: str, p: float, rng: np.random.Generator | None
-) -> tuple[Floats, Floats, bool]:
+def _check(demands: Any, rule: str, size: str, p: float, rng: np.random.Generator | None) -> Floats:
     if rule not in PACKING_RULES:
         raise UnknownName("packing rule", rule, PACKING_RULES)
     if size not in SIZES:
@@ -162,18 +140,7 @@ def _check(
     items = np.asarray(demands, dtype=float)
     if items.ndim != 2 or not np.isfinite(items).all() or (items < 0).any():
         raise InvalidParameter("demands: must be rows of finite numbers >= 0")
-    sizes = np.asarray(capacities, dtype=float)
-    endless = sizes.ndim == 1
-    bins = np.atleast_2d(sizes)
-    if bins.ndim != 2 or bins.shape[1] != items.shape[1] or not np.isfinite(bins).all():
-        raise InvalidParameter(f"capacities: must be rows of {items.shape[1]} finite numbers")
-    alone = np.any(np.all(items[:, None, :] <= bins[None] + TOLERANCE, axis=2), axis=1)
+    alone = (items <= 1.0 + TOLERANCE).all(axis=1)
     if not alone.all():
         raise InfeasibleInstance(f"item [{int(np.argmin(alone))}] fits no empty bin")
-    return items, bins, endless
-
-
-def _finish(chosen: Integers, free: list[Floats]) -> Packing:
-    """Number the bins that hold something, in the order in which they were opened."""
-    used, renumbered = np.unique(chosen, return_inverse=True)
-    return Packing(renumbered.astype(np.int64), len(used), np.array([free[j] for j in used]))
+    return items

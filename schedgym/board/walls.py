@@ -126,7 +126,7 @@ class CandidateProcess:
     def __init__(self, candidate: str, instance: Instance, limits: Limits, episodes: int) -> None:
         if os.name != "posix":
             raise InvalidParameter("a candidate cannot be restricted on this system: use Linux or macOS")
-        self._candidate, self._limits, self._episodes = candidate, limits, episodes
+        self._limits, self._episodes = limits, episodes
         self._received, self._seconds, self._count = bytearray(), 0.0, 0
         self._actions = tempfile.TemporaryFile()
         with tempfile.NamedTemporaryFile() as shared:

@@ -215,18 +215,18 @@ class Plan:
 def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
     """The policies and the parameters, of which ``given`` are those that are options of the command."""
     from schedgym.evaluation.plan import (
+        acting_parameters,
         baseline,
         expand_grid,
         resolve_id,
         resolve_policies,
-        shared_parameters,
     )
 
     problem, id = resolve_id(asked.id)
     fixed, grid = parse_parameters(problem, id, asked.preset, given, pairs(asked.set, "--set"))
     settings = expand_grid(grid)
     for setting in settings:
-        problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | setting)))
+        problem.build(id, baseline(problem, id, acting_parameters(problem, id, fixed | setting)))
     named = None if asked.policies is None else named_policies(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)

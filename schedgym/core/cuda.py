@@ -483,9 +483,6 @@ class CudaSimulator:
     def take_back(self, index: int) -> None:
         """Forget given workloads: there are none."""
 
-    def compile(self, mask: Flags) -> None:
-        """Do nothing: its kernels have been compiled."""
-
     def begin(self, mask: Flags) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
         self._seeds_there.copy_to_device(self.seeds)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import Integers
 from schedgym.core.files import atomic_write, read_archive, read_text
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import PAD, SECTIONS, Schema, Workload, shown
@@ -97,22 +96,18 @@ def save_workload(workload: Workload, path: str | Path) -> None:
 def _listed(workload: Workload, name: str, array: npt.NDArray[Any]) -> Any:
     """The array called "section.field" as JSON has it."""
     if name in workload.ragged:
-        return _without_pads(array)
+        return [row[row != PAD].tolist() for row in array]
     if name in workload.choices:
         return np.asarray(np.array(workload.choices[name], dtype=object)[array], dtype=object).tolist()
     return array.tolist()
-
-
-def _without_pads(array: Integers) -> list[list[int]]:
-    lengths = (array != PAD).sum(axis=1).tolist()
-    return [row[:length] for row, length in zip(array.tolist(), lengths, strict=True)]
 
 
 def _read_json(path: Path) -> object:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = dict(pairs)
         if len(names) < len(pairs):
-            _refuse_twice(path, [name for name, _ in pairs])
+            twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+            raise InvalidWorkload(f"{path}: {shown(twice)}: given twice")
         return names
 
     try:
@@ -127,28 +122,15 @@ def _read_json(path: Path) -> object:
         raise InvalidWorkload(f"{path}: {error}") from None
 
 
-def _refuse_twice(path: Path, names: list[str]) -> None:
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise InvalidWorkload(f"{path}: {shown(name)}: given twice")
-
-
-def _text_checked(array: npt.NDArray[Any]) -> None:
-    """Raise ValueError for text of which Python can make no strings."""
-    if array.dtype.kind == "U":
-        codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
-        if (codes > sys.maxunicode).any():
-            raise ValueError("text with characters that do not exist")
-
-
 def _read_npz(path: Path) -> object:
     content: dict[str, Any] = {}
     for key, array in read_archive(path, LARGEST).items():
         section, _, name = key.partition("/")
-        try:
-            _text_checked(array)
-        except ValueError as error:
-            raise InvalidWorkload(f"{path}: not a readable numpy archive: {error}") from None
+        if array.dtype.kind == "U":  # of such text Python can make no strings
+            codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
+            if (codes > sys.maxunicode).any():
+                what = "not a readable numpy archive: text with characters that do not exist"
+                raise InvalidWorkload(f"{path}: {what}")
         if name:
             content.setdefault(section, {})[name] = array
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -220,7 +221,6 @@ class Evaluation:
         episodes: number of episodes, at most, in a setting.
         distinct: how many of them, at least, have jobs of their own.
         views: policy -> view, of those that do not act in the baselines' view.
-        policy_seconds: time per episode that a policy took to decide [s], for each setting and policy.
         observed: results of the observer, for each setting, policy and episode.
         spent: key in the store -> time that the episode took of a core, now or before [s]; empty without one.
         ran: the part of it that was spent now [s].
@@ -236,7 +236,6 @@ class Evaluation:
     episodes: int = 0
     distinct: int = 0
     views: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    policy_seconds: Sequence[Mapping[str, Any]] = ()
     observed: Sequence[Observed] = ()
     spent: Mapping[str, float] = dataclasses.field(default_factory=dict)
     ran: float = 0.0
@@ -245,6 +244,18 @@ class Evaluation:
     def policies(self) -> list[str]:
         """Labels of the policies, in order."""
         return [str(label) for label in self.frame["policy"].unique()]
+
+    @property
+    def policy_seconds(self) -> list[dict[str, Any]]:
+        """Time per episode that each policy took to decide [s], one entry per setting and policy.
+
+        The median over the episodes, as the first one may compile.
+        """
+        groups = itertools.groupby(self.observed, lambda own: (own.setting, own.policy))
+        return [
+            {**setting, "policy": policy, "seconds": float(np.median([own.seconds for own in group]))}
+            for (setting, policy), group in groups
+        ]
 
     def metric_of(self, name: str | None) -> Metric:
         """A metric of the frame by its name; None: the objective.

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -75,23 +75,8 @@ class WorkerDied(Exception):
     """A process ended in the middle of a unit."""
 
 
-class _Pool(Protocol):
-    """Workers, each of which runs one unit at a time."""
-
-    slots: int
-
-    def submit(self, function: Callable[[Any], Any], unit: Any) -> Any: ...
-
-    def wait(self, handles: list[Any], timeout: float | None = None) -> list[Any]:
-        """Wait until a unit is done, or for ``timeout`` [s]; return the handles of all that are done."""
-
-    def result(self, handle: Any) -> Any:
-        """Return the result of a unit that is done; raises WorkerDied."""
-
-    def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
-        """Kill the workers that have been at their units for longer than ``limit`` [s]; return these."""
-
-    def close(self) -> None: ...
+#: workers, each of which runs one unit at a time
+_Pool: TypeAlias = "_Processes | _Ray"
 
 
 @contextlib.contextmanager
@@ -209,29 +194,14 @@ def _load(function: Callable[[Any], Any]) -> None:
     """Import what a function needs: that comes with it."""
 
 
-@dataclasses.dataclass
-class _Busy:
-    """A process with a unit.
-
-    Attributes:
-        pool: the pool that is this process.
-        began: when the time of the unit began; the latest time for that until the process has started.
-    """
-
-    pool: Any
-    began: float
-
-    def begin(self, _: Any) -> None:
-        self.began = time.monotonic()
-
-
 class _Processes:
     """Loky's processes, each in a pool of its own, so that the death of one costs its own unit only."""
 
     def __init__(self, processes: int) -> None:
         self.slots = processes
         self.idle: list[Any] = []
-        self.busy: dict[Any, _Busy] = {}
+        #: unit -> its process, and when its time began: the last of these times counts
+        self.busy: dict[Any, tuple[Any, list[float]]] = {}
         self.loky = require("joblib.externals.loky")
         threads = str(max(1, (os.cpu_count() or 1) // processes))
         self.environment = {name: os.environ.get(name, threads) for name in THREADS}
@@ -245,18 +215,20 @@ class _Processes:
         return self._submit(pool, function, unit)
 
     def _submit(self, pool: Any, function: Callable[[Any], Any], unit: Any) -> Any:
-        busy = _Busy(pool, time.monotonic() + START)
-        pool.submit(_load, function).add_done_callback(busy.begin)
+        began = [time.monotonic() + START]  # the latest time for it, until the process has started
+        pool.submit(_load, function).add_done_callback(lambda _: began.append(time.monotonic()))
         handle = pool.submit(function, unit)
-        self.busy[handle] = busy
+        self.busy[handle] = pool, began
         return handle
 
     def wait(self, handles: list[Any], timeout: float | None = None) -> list[Any]:
+        """Wait until a unit is done, or for ``timeout`` [s]; return the handles of all that are done."""
         first = concurrent.futures.FIRST_COMPLETED
         return list(concurrent.futures.wait(handles, timeout, return_when=first).done)
 
     def result(self, handle: Any) -> Any:
-        pool = self.busy.pop(handle).pool
+        """Return the result of a unit that is done; raises WorkerDied."""
+        pool, _ = self.busy.pop(handle)
         try:
             result = handle.result()
         except concurrent.futures.BrokenExecutor as error:
@@ -268,13 +240,14 @@ class _Processes:
         return result
 
     def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
-        late = [handle for handle in handles if time.monotonic() - self.busy[handle].began > limit]
+        """Kill the workers that have been at their units for longer than ``limit`` [s]; return these."""
+        late = [handle for handle in handles if time.monotonic() - self.busy[handle][1][-1] > limit]
         for handle in late:
-            self.busy.pop(handle).pool.shutdown(wait=False, kill_workers=True)
+            self.busy.pop(handle)[0].shutdown(wait=False, kill_workers=True)
         return late
 
     def close(self) -> None:
-        for pool in (*self.idle, *(busy.pool for busy in self.busy.values())):
+        for pool in (*self.idle, *(pool for pool, _ in self.busy.values())):
             pool.shutdown(wait=True, kill_workers=True)
 
 

@@ -83,18 +83,6 @@ def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) ->
     return {**problem.ids[id].baseline_parameters, **(parameters or {})}
 
 
-def shared_parameters(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``parameters`` as baselines have them: without those that have an effect in other views only.
-
-    Where they choose the view, they are as given: its environment refuses what has no effect there.
-    """
-    values = dict(parameters or {})
-    view = problem.ids[id].baseline_parameters.get("view")
-    if "view" in values or view is None:
-        return values
-    return {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
-
-
 def check_effects(parameters: Mapping[str, Any], acting: Collection[Mapping[str, Any]]) -> None:
     """Raise InvalidParameter for a parameter that none of the policies' parameters ``acting`` has kept."""
     for name in parameters:
@@ -105,28 +93,32 @@ def check_effects(parameters: Mapping[str, Any], acting: Collection[Mapping[str,
 
 
 def acting_parameters(
-    problem: Problem, id: str, parameters: Mapping[str, Any] | None, policy: Any
+    problem: Problem, id: str, parameters: Mapping[str, Any] | None, policy: Any = None
 ) -> dict[str, Any]:
-    """The parameters under which a policy is evaluated.
+    """The parameters under which a policy is evaluated; ``policy`` None: those that all baselines share.
 
-    These are ``parameters``; where they choose no view, and ``policy`` is a name or an object of a registered
-    one, without those that have no effect in its view: that of the id's ``baseline_parameters``, or if it
-    cannot act there, the first in which it can. A policy with a method ``acting_parameters`` (a trained
-    agent) returns its own parameters from it.
+    These are ``parameters``; where they choose no view, and ``policy`` is None, or a name or an object of a
+    registered one, without those that have no effect in its view: that of the id's ``baseline_parameters``,
+    or if it cannot act there, the first in which it can. Where they choose the view, its environment refuses
+    what has no effect there. A policy with a method ``acting_parameters`` (a trained agent) returns its own
+    parameters from it.
     """
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
     if own is not None:
         return dict(own(id, values))
-    name = policy if isinstance(policy, str) else getattr(policy, "name", None)
-    preferred = problem.ids[id].baseline_parameters.get("view")
-    if "view" in values or preferred is None or not isinstance(name, str):
+    view = preferred = problem.ids[id].baseline_parameters.get("view")
+    if "view" in values or preferred is None:
         return values
-    try:
-        spec = get_policy_spec(name, problem.name)
-    except UnknownName:  # an object of the user's own
-        return values
-    view = spec.acting_view(preferred, [view.name for view in problem.views])
+    if policy is not None:
+        name = policy if isinstance(policy, str) else getattr(policy, "name", None)
+        if not isinstance(name, str):
+            return values
+        try:
+            spec = get_policy_spec(name, problem.name)
+        except UnknownName:  # an object of the user's own
+            return values
+        view = spec.acting_view(preferred, [view.name for view in problem.views])
     kept = {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
     return kept if view == preferred else {**kept, "view": view}
 
@@ -143,7 +135,7 @@ def default_policies(
     problem: Problem, id: str, settings: Iterable[Mapping[str, Any]], options: Iterable[str] = ()
 ) -> list[str]:
     """The id's default policies, without those that refuse one of the settings (and have no ``options``)."""
-    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    shared = [acting_parameters(problem, id, setting) for setting in settings]
     complete = [vars(problem.build(id, baseline(problem, id, own))) for own in shared]
     named = [name.removeprefix(f"{problem.name}/") for name in options]
     kept = []
@@ -237,7 +229,7 @@ def _kind_of(value: Any) -> str:
 
 def find_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
     """The one objective of all settings."""
-    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    shared = [acting_parameters(problem, id, setting) for setting in settings]
     checked = [problem.build(id, baseline(problem, id, own)) for own in shared]
     names = {problem.objective_of(parameters) for parameters in checked}
     if len(names) > 1:
@@ -299,7 +291,7 @@ def entrants(
     for number, own in enumerate(settings, first):
         used = [acting_parameters(problem, id, own, policy) for _, policy in policies]
         check_effects(own, used)
-        bounds = Entrant(number, None, None, shared_parameters(problem, id, own))
+        bounds = Entrant(number, None, None, acting_parameters(problem, id, own))
         yield [
             bounds,
             *(Entrant(number, *named, acting) for named, acting in zip(policies, used, strict=True)),

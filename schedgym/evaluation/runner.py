@@ -9,13 +9,10 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import itertools
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
-
-import numpy as np
 
 from schedgym.core.expression import SCORE
 from schedgym.core.problem import Metric, Problem
@@ -206,7 +203,6 @@ def compare(
         episodes=max(plan.counts),
         distinct=min(plan.distinct),
         views={label: str(view) for label, view in views.items() if view not in usual},
-        policy_seconds=_policy_seconds(settings, ran),
         observed=[
             Observed(settings[who.setting], str(who.label), result.episode, result.seconds, result.observed)
             for who, result in ran
@@ -419,19 +415,6 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
         save_workload(workload, path)
         files.append(str(path))
     return tuple(files)
-
-
-def _policy_seconds(
-    settings: list[dict[str, Any]], ran: Iterable[tuple[Entrant, Result]]
-) -> list[dict[str, Any]]:
-    """Time per episode that each policy took to decide [s], one entry per setting and policy.
-
-    The median over the episodes, as the first one may compile.
-    """
-    return [
-        {**settings[index], "policy": label, "seconds": float(np.median([own.seconds for _, own in group]))}
-        for (index, label), group in itertools.groupby(ran, lambda own: (own[0].setting, own[0].label))
-    ]
 
 
 def _rows(

@@ -191,17 +191,3 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
         (bound,) = bounds.job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
-
-
-def test_site_sets_of_long_lists() -> None:
-    """More sites in a list than fit into one code."""
-    rng = np.random.default_rng(7)
-    base = np.array([rng.permutation(50)[:30] for _ in range(5)])
-    base[3:, 20:] = -1
-    rows = rng.integers(0, 5, 200)
-    shuffled = np.array([np.concatenate([rng.permutation(r[r >= 0]), r[r < 0]]) for r in base[rows]])
-    sets, group = bounds._site_sets(shuffled, 50)
-    assert len(sets) == len(np.unique(rows))
-    for row, k in zip(base[rows], group, strict=True):
-        assert sorted(row[row >= 0]) == sets[k][sets[k] >= 0].tolist()
-        assert (np.diff((sets[k] >= 0).astype(int)) <= 0).all()

@@ -22,15 +22,6 @@ def test_small_cases(rule, size, bins):
     assert packing.bins == max(bins) + 1
 
 
-def test_worst_fit_spreads_and_best_fit_fills():
-    bins = [(0.6, 0.6), (1.0, 1.0)]
-    items = [(0.6, 0.6), (0.5, 0.5), (0.4, 0.4)]
-    assert pack(items, bins, "bf").bin.tolist() == [0, 1, 1]
-    items = [(0.2, 0.2), (0.7, 0.7), (0.1, 0.1)]  # open: .4 in bin 0, .3 in bin 1
-    assert pack(items, bins, "bf").bin.tolist() == [0, 1, 1]
-    assert pack(items, bins, "wf").bin.tolist() == [0, 1, 0]
-
-
 def literal(items, rule, p):
     """Section III-A word by word: bins of free capacities; best fit leaves least, worst fit most."""
 
@@ -93,11 +84,6 @@ def test_properties(items, rule, seed):
     ("arguments", "error", "match"),
     [
         (dict(demands=[(2, 0)]), InfeasibleInstance, r"item \[0\] fits no empty bin"),
-        (
-            dict(demands=[(1, 1), (1, 1)], capacities=[(1, 1)]),
-            InfeasibleInstance,
-            r"item \[1\] fits in no bin left",
-        ),
         (dict(demands=[(1, 1)], rule="fdd"), UnknownName, "did you mean 'ffd'"),
         (dict(demands=[(1, 1)], size="dot"), InvalidParameter, "bin-centric"),
         (dict(demands=[(1, float("nan"))]), InvalidParameter, "finite"),

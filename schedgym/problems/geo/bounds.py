@@ -16,6 +16,7 @@ from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
+from schedgym.problems.geo.workload import row_keys
 from schedgym.solvers.balance import (
     UNSEEN,
     PlacementScratch,
@@ -127,7 +128,11 @@ class _Parts(NamedTuple):
 def _split(workload: Workload) -> _Parts:
     arrival, slots = workload.jobs["arrival"], workload.cluster["slots"]
     job, duration = workload.tasks["job"], workload.tasks["duration"]
-    sites, group = _site_sets(workload.tasks["sites"], len(slots))
+    lists = workload.tasks["sites"]
+    ordered = np.sort(np.where(lists < 0, len(slots), lists), axis=1)  # sets of sites, pads at the end
+    keys = row_keys(ordered, len(slots) + 1)
+    _, example, group = np.unique(keys, return_index=True, return_inverse=True)
+    sites = np.where(ordered[example] < len(slots), ordered[example], -1)
     count = len(arrival)
     pair = job * len(sites) + group
     order = np.argsort(pair, kind="stable")
@@ -149,22 +154,6 @@ def _split(workload: Workload) -> _Parts:
         task_first=task_first,
         part_first=part_first,
     )
-
-
-def _site_sets(sites: Integers, count: int) -> tuple[Integers, Integers]:
-    """Return the distinct sets of sites [K, A], ascending, padded with -1; and the set of each task [T]."""
-    ordered = np.sort(np.where(sites < 0, count, sites), axis=1)
-    code = np.zeros(len(ordered), dtype=np.int64)
-    size = 1
-    for column in ordered.T:
-        if size > 2**62 // (count + 1):
-            values, code = np.unique(code, return_inverse=True)
-            size = len(values)
-        code = code * (count + 1) + column
-        size *= count + 1
-    _, example, code = np.unique(code, return_index=True, return_inverse=True)
-    sets = ordered[example]
-    return np.where(sets == count, -1, sets), code.astype(np.int64)
 
 
 def _set_slots(parts: _Parts) -> Floats:

@@ -124,7 +124,7 @@ class Jobs(NamedTuple):
     entry_groups: Annotated[Integers, "entry"]
 
 
-def _keys(lists: Integers, count: int) -> Integers:
+def row_keys(lists: Integers, count: int) -> Integers:
     """Return a number per row, in the rows' lexicographic order (-1 sorts first); [rows, A] -> [rows]."""
     keys = np.zeros(len(lists), dtype=np.int64)
     bound = 1
@@ -140,7 +140,7 @@ def _keys(lists: Integers, count: int) -> Integers:
 def group_lists(workload: Workload) -> Integers:
     """Return the distinct lists of sites of a workload, in lexicographic order, padded with -1; [K, A]."""
     lists: Integers = workload.tasks["sites"]
-    _, first = np.unique(_keys(lists, len(workload.cluster["slots"])), return_index=True)
+    _, first = np.unique(row_keys(lists, len(workload.cluster["slots"])), return_index=True)
     return lists[first]
 
 
@@ -160,7 +160,7 @@ def group_numbers(workload: Workload, groups: npt.ArrayLike) -> Integers | None:
     if width > rows.shape[1]:
         return None
     padded = np.pad(lists, ((0, 0), (0, width - lists.shape[1])), constant_values=-1)
-    keys = _keys(np.concatenate([rows, padded]), int(max(rows.max(), lists.max())) + 1)
+    keys = row_keys(np.concatenate([rows, padded]), int(max(rows.max(), lists.max())) + 1)
     own, tasks = keys[: len(rows)], keys[len(rows) :]
     order = np.argsort(own)
     place = np.minimum(np.searchsorted(own, tasks, sorter=order), len(own) - 1)
