@@ -18,14 +18,15 @@ SCORED_VIEWS = ("priority", "pick")
 
 LONGEST = 500  # characters: so that a tree of any shape is walked without running out of stack
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
+#: name of the syntax tree -> how many values it takes, and the operation
+_OPERATORS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "Add": (2, operator.add),
+    "Sub": (2, operator.sub),
+    "Mult": (2, operator.mul),
+    "Div": (2, operator.truediv),
+    "Pow": (2, operator.pow),
+    "USub": (1, operator.neg),
 }
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "abs": (1, np.abs),
     "ceil": (1, np.ceil),
@@ -36,11 +37,9 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "min": (2, np.minimum),
     "sqrt": (1, np.sqrt),
 }
+_OPERATIONS = _OPERATORS | _FUNCTIONS
 #: code of each step of a program: a number, a name's value, then the operators and functions
-CODES = {
-    name: code for code, name in enumerate(("number", "name", "Add", "Sub", "Mult", "Div", "Pow", "USub"))
-}
-CODES |= {name: len(CODES) + i for i, name in enumerate(_FUNCTIONS)}
+CODES = {name: code for code, name in enumerate(("number", "name", *_OPERATIONS))}
 _QUOTED = re.compile(r"`([^`]+)`")
 # a comment, a text, the end of a line, and a number with a keyword right behind it: of some of these Python's
 # parser warns on stderr
@@ -85,34 +84,41 @@ class Expression:
         if found := _GLUED.search(source):
             raise InvalidParameter(f"expression {text!r}: a letter follows the number {found[1]}")
         try:
-            self._tree = ast.parse(source, mode="eval").body
+            tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InvalidParameter(f"expression {text!r}: is no arithmetic expression") from None
         self._quoted = quoted
-        names: dict[str, None] = {}
-        self._check(self._tree, names)
-        self.names = tuple(names)
+        #: of a machine with a stack, from which operations take what they need; the others have an operand
+        self._steps: list[tuple[str, Any]] = []
+        self._compile(tree)
+        self.names = tuple(dict.fromkeys(operand for step, operand in self._steps if step == "name"))
 
-    def _check(self, node: ast.AST, names: dict[str, None]) -> None:
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            self._check(node.left, names)
-            self._check(node.right, names)
-        elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-            self._check(node.operand, names)
-        elif isinstance(node, ast.Name):
-            names[self._quoted.get(node.id, node.id)] = None
+    def _compile(self, node: Any) -> None:
+        """Append the steps of a part of the syntax tree; InvalidParameter if it is not arithmetic."""
+        step, operand, parts = type(getattr(node, "op", node)).__name__, None, []
+        if isinstance(node, ast.Name):
+            step, operand = "name", self._quoted.get(node.id, node.id)
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            step, operand = "number", _constant(node)
+        elif isinstance(node, ast.BinOp) and step in _OPERATORS:
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp) and step in ("UAdd", "USub"):
+            parts = [node.operand]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            count, _ = _FUNCTIONS.get(node.func.id, (-1, None))
-            if count != len(node.args):
+            step, parts = node.func.id, node.args
+            count, _ = _FUNCTIONS.get(step, (-1, None))
+            if count != len(parts):
                 known = ", ".join(f"{name} of {n}" for name, (n, _) in _FUNCTIONS.items())
                 raise InvalidParameter(
-                    f"expression {self.text!r}: {node.func.id} of {len(node.args)} is unknown; known: {known}"
+                    f"expression {self.text!r}: {step} of {len(parts)} is unknown; known: {known}"
                 )
-            for argument in node.args:
-                self._check(argument, names)
-        elif not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
+        else:
             what = type(node).__name__
             raise InvalidParameter(f"expression {self.text!r}: {what} is not arithmetic of numbers and names")
+        for part in parts:
+            self._compile(part)
+        if step != "UAdd":
+            self._steps.append((step, operand))
 
     def __call__(self, values: Mapping[str, Floats]) -> Floats:
         """The value, element by element; what is undefined (1/0) is infinite or NaN.
@@ -120,20 +126,15 @@ class Expression:
         Args:
             values: name -> numbers, arrays of one shape.
         """
+        stack: list[Any] = []
         with np.errstate(all="ignore"):
-            return np.asarray(self._value(self._tree, values), dtype=np.float64)
-
-    def _value(self, node: Any, values: Mapping[str, Floats]) -> Any:
-        if isinstance(node, ast.BinOp):
-            return _BINARY[type(node.op)](self._value(node.left, values), self._value(node.right, values))
-        if isinstance(node, ast.UnaryOp):
-            return _UNARY[type(node.op)](self._value(node.operand, values))
-        if isinstance(node, ast.Call):
-            arguments = [self._value(argument, values) for argument in node.args]
-            return _FUNCTIONS[node.func.id][1](*arguments)  # type: ignore[attr-defined]
-        if isinstance(node, ast.Name):
-            return values[self._quoted.get(node.id, node.id)]
-        return _constant(node)
+            for step, operand in self._steps:
+                if step in _OPERATIONS:
+                    count, operation = _OPERATIONS[step]
+                    stack[-count:] = [operation(*stack[-count:])]
+                else:
+                    stack.append(values[operand] if step == "name" else operand)
+        return np.asarray(stack.pop(), dtype=np.float64)
 
     def program(self) -> tuple[Integers, Floats]:
         """The expression as the steps of a machine with a stack, for kernels.
@@ -142,25 +143,10 @@ class Expression:
             the code of each step (:data:`CODES`), and its operand: the number, or the place of the name in
             :attr:`names`; 0 for operators and functions, which take their operands from the stack.
         """
-        steps: list[tuple[int, float]] = []
-        self._compile(self._tree, steps)
-        codes, operands = zip(*steps, strict=True)
+        codes = [CODES[step] for step, _ in self._steps]
+        place = self.names.index
+        operands = [place(own) if step == "name" else own or 0.0 for step, own in self._steps]
         return np.array(codes, dtype=np.int64), np.array(operands, dtype=np.float64)
-
-    def _compile(self, node: Any, steps: list[tuple[int, float]]) -> None:
-        if isinstance(node, ast.Constant):
-            steps.append((CODES["number"], float(_constant(node))))
-        elif isinstance(node, ast.Name):
-            steps.append((CODES["name"], float(self.names.index(self._quoted.get(node.id, node.id)))))
-        elif isinstance(node, ast.UnaryOp):
-            self._compile(node.operand, steps)
-            if isinstance(node.op, ast.USub):
-                steps.append((CODES["USub"], 0.0))
-        else:
-            call = isinstance(node, ast.Call)
-            for part in node.args if call else (node.left, node.right):
-                self._compile(part, steps)
-            steps.append((CODES[node.func.id if call else type(node.op).__name__], 0.0))
 
 
 def _constant(node: Any) -> np.float64:
