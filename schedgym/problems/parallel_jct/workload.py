@@ -9,7 +9,6 @@ Source: shi2017, section 6.2.1; for the energy caps also section 6.1.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,8 @@ from schedgym.problems.single_job.workload import (
     MOST_ENERGY,
     MOST_LOAD,
     MOST_POWER,
+    check_most,
+    powers,
 )
 
 if TYPE_CHECKING:
@@ -71,33 +72,20 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     with np.errstate(over="ignore"):
         work = tasks["load"] / tasks["efficiency"].min(axis=1)
         most = np.bincount(tasks["job"], work)
-        energy = np.maximum(most, np.bincount(tasks["job"], _powers(tasks) * work))
-    _bound(energy, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
+        energy = np.maximum(most, np.bincount(tasks["job"], powers(tasks) * work))
+    check_most(energy, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
     cluster = sections["cluster"]
     groups = topology.cluster_groups(cluster)
     limits = topology.group_limits(groups.matrix, groups.share, cluster["cpu"])
     with np.errstate(over="ignore", divide="ignore"):
         longest = most / (limits / groups.matrix.max(axis=1)).min()
-    _bound(longest, LONGEST, f"{prefix}jobs: the longest possible time of job [{{}}] alone", "s")
+    check_most(longest, LONGEST, f"{prefix}jobs: the longest possible time of job [{{}}] alone", "s")
     topology.check_reach(cluster, groups.matrix, limits, topology.MOST_CPU * len(cluster["cpu"]), prefix)
-
-
-def _powers(tasks: Mapping[str, npt.NDArray[Any]]) -> Floats:
-    """Return the power of each task per vCPU; [Q]."""
-    return tasks["power"] if "power" in tasks else np.ones(len(tasks["load"]))
 
 
 def has_powers(workload: Workload) -> bool:
     """Return True if a task's power per vCPU is not 1."""
-    return bool((_powers(workload.tasks) != 1.0).any())
-
-
-def _bound(values: npt.NDArray[Any], most: float, what: str, unit: str) -> None:
-    """Raise InvalidWorkload for the first job whose value is above ``most``, or not finite."""
-    beyond = ~(values <= most)
-    if beyond.any():
-        i = int(np.argmax(beyond))
-        raise InvalidWorkload(f"{what.format(i)} must be <= {most:g} {unit}, got {values[i]:g}")
+    return bool((powers(workload.tasks) != 1.0).any())
 
 
 SCHEMA = Schema(
@@ -171,7 +159,7 @@ def tables(workload: Workload) -> Jobs:
     jobs, tasks = workload.jobs, workload.tasks
     arrival, load = jobs["arrival"], tasks["load"]
     first = np.searchsorted(tasks["job"], np.arange(len(arrival) + 1))
-    groups, power = topology.cluster_groups(workload.cluster), _powers(tasks)
+    groups, power = topology.cluster_groups(workload.cluster), powers(tasks)
     least = load / tasks["efficiency"].max(axis=1)
     ratio = jobs.get("energy_cap_ratio")
     return Jobs(

@@ -53,7 +53,7 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     jobs, cluster = sections["jobs"], sections["cluster"]
     topology.check_cluster(cluster, prefix, limited=True)
     with np.errstate(over="ignore"):
-        least = float(np.cumsum(_powers(jobs) * (jobs["load"] / jobs["efficiency"].max(axis=1)))[-1])
+        least = float(np.cumsum(powers(jobs) * (jobs["load"] / jobs["efficiency"].max(axis=1)))[-1])
     cap = float(jobs["energy_cap"])
     if not least <= cap * (1.0 + ENERGY_SLACK):
         raise InfeasibleInstance(
@@ -62,24 +62,25 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     with np.errstate(over="ignore", divide="ignore"):
         work = jobs["load"] / jobs["efficiency"].min(axis=1)
         most = float(np.sum(work))
-        highest = max(most, float(np.sum(_powers(jobs) * work)))
-        if not highest <= MOST_ENERGY:
-            raise InvalidWorkload(
-                f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, "
-                f"got {highest:g}"
-            )
+        highest = max(most, float(np.sum(powers(jobs) * work)))
+        check_most(np.array([highest]), MOST_ENERGY, f"{prefix}jobs: the largest possible energy", "vCPU s")
         matrix, limits = topology.cluster_groups(cluster).matrix, _limits(cluster)
         longest = float(np.divide(most, (limits / matrix.max(axis=1)).min()))
-        if not longest <= LONGEST:
-            raise InvalidWorkload(
-                f"{prefix}jobs: the longest possible time must be <= {LONGEST:g} s, got {longest:g}"
-            )
+        check_most(np.array([longest]), LONGEST, f"{prefix}jobs: the longest possible time", "s")
     topology.check_reach(cluster, matrix, limits, topology.MOST_LIMIT, prefix)
 
 
-def _powers(jobs: Mapping[str, npt.NDArray[Any]]) -> Floats:
+def powers(tasks: Mapping[str, npt.NDArray[Any]]) -> Floats:
     """Return the power of each task per vCPU; [N]."""
-    return jobs["power"] if "power" in jobs else np.ones(len(jobs["load"]))
+    return tasks["power"] if "power" in tasks else np.ones(len(tasks["load"]))
+
+
+def check_most(values: Floats, most: float, what: str, unit: str) -> None:
+    """Raise InvalidWorkload for the first value above ``most``, or not finite; "{}" stands for its index."""
+    beyond = ~(values <= most)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        raise InvalidWorkload(f"{what.replace('{}', str(i))} must be <= {most:g} {unit}, got {values[i]:g}")
 
 
 def _limits(cluster: Any) -> Floats:
@@ -161,7 +162,7 @@ def tables(workload: Workload) -> Jobs:
     jobs, cluster = workload.jobs, workload.cluster
     matrix = topology.cluster_groups(cluster).matrix
     whole = matrix.dtype == np.int8
-    least, power = jobs["load"] / jobs["efficiency"].max(axis=1), _powers(jobs)
+    least, power = jobs["load"] / jobs["efficiency"].max(axis=1), powers(jobs)
     return Jobs(
         size=np.array((len(jobs["load"]), False), dtype=SIZE),
         load=jobs["load"],
