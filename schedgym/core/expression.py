@@ -95,7 +95,9 @@ class Expression:
 
     def _compile(self, node: Any) -> None:
         """Append the steps of a part of the syntax tree; InvalidParameter if it is not arithmetic."""
-        step, operand, parts = type(getattr(node, "op", node)).__name__, None, []
+        step: str = type(getattr(node, "op", node)).__name__
+        operand: Any = None
+        parts: list[Any] = []
         if isinstance(node, ast.Name):
             step, operand = "name", self._quoted.get(node.id, node.id)
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
