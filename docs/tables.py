@@ -372,13 +372,13 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def told(name: str) -> str:
-    """A line on a claim of docs/claims.json."""
+def told(name: str, counterexample: bool = False) -> str:
+    """A line on a claim of docs/claims.json, with its counterexample where that is asked for."""
     everything = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     claim = next(claim for claim in everything if claim["claim"] == name)
     head = f"- {capitalized(claim['text'])} ({claim['source']}): **{claim['verdict']}**"
     evidence = f"{head}. Found: {claim['evidence']}"
-    if "the counterexample is" in claim["evidence"]:
+    if counterexample:
         evidence += f": `{json.dumps(claim['counterexample'])}`"
     return f"{evidence}."
 

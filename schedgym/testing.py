@@ -586,9 +586,7 @@ def _check_given_workload(case: _Case, run: _Run) -> None:
 
 def _check_infeasible(case: _Case) -> None:
     """Infeasible actions are repaired and counted; with ``strict`` refused, and nothing changes."""
-    guide: Any = case.twin(action_mask=True)
-    if "action_mask" not in guide.observation_space.spaces:
-        guide = None
+    guide = _masked(case)
     rng = np.random.default_rng(case.seed)
     env = case.twin(strict=False)
     space = copy.deepcopy(env.action_space)
@@ -653,13 +651,19 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
     assert _record(strict).digest() == _record(plain).digest(), "strict=True: another schedule"
 
 
+def _masked(case: _Case) -> Any:
+    """The case's environment with a mask in its observations; None if its view has none."""
+    env: Any = case.twin(action_mask=True)
+    return env if "action_mask" in env.observation_space.spaces else None
+
+
 def _guide(case: _Case) -> tuple[Choose, gym.Env[Any, Any]] | None:
     """What chooses feasible actions in the case's view, and the environment whose observations it reads.
 
     It goes by the mask, or else is a registered policy.
     """
-    masked = case.twin(action_mask=True)
-    if isinstance(masked.observation_space, spaces.Dict) and "action_mask" in masked.observation_space.spaces:
+    masked = _masked(case)
+    if masked is not None:
         return _random(masked, case.seed), masked
     exact = {"observation": "dict"} if "observation" in case.known else {}
     env = case.make(**exact)

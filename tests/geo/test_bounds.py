@@ -17,7 +17,7 @@ from schedgym.papers.guan2022.model import Instance, Job
 from schedgym.problems.geo import bounds
 from schedgym.problems.geo.metrics import metrics, validate
 from schedgym.problems.geo.problem import GeoParameters
-from schedgym.problems.geo.workload import generate, make_source
+from schedgym.problems.geo.workload import generate, make_source, make_workload
 from tests.geo.instances import random_instance, workload_of
 from tests.geo.optima import optimum
 from tests.geo.schedules import make_record
@@ -191,3 +191,17 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
         (bound,) = bounds.job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
+
+
+def test_sets_of_sites_of_long_lists() -> None:
+    """More sites in a list than fit into one key, in any order: a part for each set, with its tasks' work."""
+    rng = np.random.default_rng(7)
+    base = [np.sort(rng.permutation(50)[: 20 if k > 2 else 30]) for k in range(5)]
+    picks = rng.integers(0, 5, 200)
+    lists = [rng.permutation(base[k]).tolist() for k in picks]
+    parts = bounds._split(make_workload([0], np.zeros(200), np.ones(200), lists, np.ones(50)))
+    found = [tuple(row[row >= 0].tolist()) for row in parts.sites]
+    assert sorted(found) == sorted(tuple(base[k].tolist()) for k in set(picks.tolist()))
+    assert (np.diff((parts.sites >= 0).astype(int)) <= 0).all()
+    work = dict(zip([found[k] for k in parts.part_set], parts.part_work.tolist(), strict=True))
+    assert work == {tuple(base[k].tolist()): (picks == k).sum() for k in set(picks.tolist())}

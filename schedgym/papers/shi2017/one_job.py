@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import networkx
 import numpy as np
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
@@ -21,13 +22,36 @@ from schedgym.papers.shi2017.model import one_job as model
 # section 6: the set-up -------------------------------------------------------------------------------
 
 
+def fat_tree_network(arity: int) -> networkx.Graph[Any]:
+    """Return the fat tree of switches with ``arity`` ports (Al-Fares, Loukissas, Vahdat 2008).
+
+    A pod has an edge switch for each rack and arity/2 aggregation switches, each connected to each edge
+    switch; (arity/2)^2 core switches connect the pods. Nodes have an attribute ``level``: 0 for servers.
+    """
+    half = arity // 2
+    graph: networkx.Graph[Any] = networkx.Graph()
+    graph.add_nodes_from(range(arity * half * half), level=0)
+    for pod in range(arity):
+        graph.add_nodes_from((("edge", pod, i) for i in range(half)), level=1)
+        graph.add_nodes_from((("aggregation", pod, i) for i in range(half)), level=2)
+        for rack in range(half):
+            first = (pod * half + rack) * half
+            graph.add_edges_from((("edge", pod, rack), server) for server in range(first, first + half))
+            graph.add_edges_from((("edge", pod, rack), ("aggregation", pod, i)) for i in range(half))
+    for i, core in itertools.product(range(half), repeat=2):
+        graph.add_node(("core", i, core), level=3)
+        graph.add_edges_from((("core", i, core), ("aggregation", pod, i)) for pod in range(arity))
+    return graph
+
+
 @claim("fat-tree")
 def _check_fat_tree(run: Run, say: Sentences) -> Finding:
     from schedgym.problems.single_job.topology import fat_tree_groups
 
     sizes, wrong = {}, 0
     for y in (2, 4, 6, 8, 10, 12):
-        groups, servers = fat_tree_groups(y, server_caps=False).matrix.shape
+        servers = sum(level == 0 for _, level in fat_tree_network(y).nodes(data="level"))
+        groups = len(fat_tree_groups(y, server_caps=False).matrix)
         sizes[y] = servers
         wrong += servers * 4 != y**3 or groups != 1 + y + y * y // 2
     good = not wrong and (sizes[6], sizes[8], sizes[12]) == (54, 128, 432)

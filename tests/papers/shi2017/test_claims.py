@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 
+import networkx
 import pytest
 
 from schedgym.papers import Verdict, list_claims
@@ -11,6 +12,7 @@ from schedgym.papers.readings import name_reading
 from schedgym.papers.shi2017.instances import OPEN, read_job
 from schedgym.papers.shi2017.many_jobs import READINGS, _mean_tasks
 from schedgym.papers.shi2017.model import one_job, online
+from schedgym.papers.shi2017.one_job import fat_tree_network
 from schedgym.papers.shi2017.placement import _two_tasks
 from schedgym.problems.parallel_jct.workload import size_moments
 from tests.long import long, weekly
@@ -105,3 +107,19 @@ def test_readings_that_turn_verdicts(results) -> None:
                     step = kinds.index(own.verdict) - kinds.index(turned.verdict)
                     better, worse = better + (step > 0), worse + (step < 0)
             assert better > worse
+
+
+@pytest.mark.parametrize("arity", [2, 4, 6, 12])
+def test_the_network_is_a_fat_tree(arity: int) -> None:
+    graph = fat_tree_network(arity)
+    levels = dict(graph.nodes(data="level"))
+    counts = [list(levels.values()).count(level) for level in range(4)]
+    assert counts == [arity**3 // 4, arity**2 // 2, arity**2 // 2, arity**2 // 4]
+    for node, level in levels.items():
+        assert graph.degree(node) == (1 if level == 0 else arity), node
+        assert all(abs(levels[other] - level) == 1 for other in graph[node])
+    # between servers of two pods there is a path for each core switch
+    if arity <= 6:
+        for switch in [node for node, level in levels.items() if level == 3]:
+            rest = graph.subgraph([node for node, level in levels.items() if level < 3] + [switch])
+            assert networkx.is_connected(rest)
