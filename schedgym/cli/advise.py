@@ -71,7 +71,6 @@ class Asked:
 def advise(asked: Asked) -> None:
     """Say which policy serves a cluster best, by how much and how sure, by its own log at its own load."""
     began = time.monotonic()
-    check_output(asked.json)
     check_output(asked.report, (".html",))
     if asked.report is not None:
         require("jinja2", "report")

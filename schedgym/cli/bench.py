@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from schedgym.cli.common import command, say
-from schedgym.core.files import check_output
 
 
 @command("bench")
@@ -14,7 +13,6 @@ def bench(name: str | None = None, *, quick: bool = False, json: Path | None = N
         name ([ID]): An environment id or a problem. Default: all of them.
         quick: Make a shorter, less exact run.
     """
-    check_output(json)
     from schedgym.evaluation.bench import main
 
     main(name, quick=quick, json=json)

@@ -69,7 +69,6 @@ def run(asked: Asked) -> None:
     from schedgym.board.entries import save_schedules
     from schedgym.board.walls import Limits
 
-    check_output(asked.json)
     check_output(asked.schedules)
     phrase = None if asked.phrase_file is None else read_text(asked.phrase_file, 4096).strip()
     seconds = asked.decision_seconds

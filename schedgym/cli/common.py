@@ -5,6 +5,7 @@ import functools
 import inspect
 import json
 import math
+import os
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +15,14 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from schedgym._version import __version__
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.wording import make_console
 
 TEMPLATES = Path(__file__).parent / "templates"
+#: options that name a file to write
+OUTPUTS = ("output", "json", "csv", "report", "plot", "gantt", "gif")
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
 application = typer.Typer(
@@ -87,6 +90,7 @@ def command(
 
         @functools.wraps(function)
         def run(**given: Any) -> Result:
+            _check_outputs(given)
             if asked is None:
                 return function(**given)
             rest = {option.name: given.pop(option.name) for option in more}
@@ -99,6 +103,23 @@ def command(
         return of.command(name, **how)(run)
 
     return decorate
+
+
+def _check_outputs(given: Mapping[str, Any]) -> None:
+    """Refuse, before any work is done, outputs that cannot be written, are inputs, or are named twice."""
+    named: dict[str, str] = {}  # file -> the argument that names it
+    for name, value in sorted(given.items(), key=lambda item: item[0] in OUTPUTS):
+        if name in OUTPUTS and value is not None:
+            if name not in ("output", "plot"):  # a folder, a store to go on with, none: their commands check
+                check_output(value)
+            file = os.path.realpath(value)
+            if file in named and (os.path.isfile(file) or not os.path.exists(file)):
+                raise InvalidParameter(f"--{name}: {value} would replace the file of {named[file]}")
+            named[file] = f"--{name}"
+        elif isinstance(value, str | Path | list):
+            texts = [text.partition("=")[2] for text in value] if isinstance(value, list) else [str(value)]
+            files = {os.path.realpath(part) for text in texts for part in (text, *text.split(","))}
+            named |= dict.fromkeys(filter(os.path.isfile, files), name)
 
 
 def _told(declared: Any) -> dict[str, tuple[str | None, str]]:

@@ -134,8 +134,6 @@ def compare(asked: Asked, **given: str | None) -> None:
     from schedgym.evaluation.plot import plot_comparison
 
     wanted = _plan(asked, given)
-    check_output(asked.json)
-    check_output(asked.csv)
     check_output(picture, FORMATS)
     evaluation = runner.compare(
         wanted.id,

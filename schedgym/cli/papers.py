@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from schedgym.cli.common import command
-from schedgym.core.files import check_output
 
 
 @command("claims")
@@ -18,7 +17,6 @@ def claims(
         names ([NAME]...): A claim (guan2022/amf-envy) or a paper (guan2022). Default: all claims.
         scale (small|paper): The size of the instances: small takes seconds per paper, paper takes minutes.
     """
-    check_output(json)
     from schedgym.papers.main import print_claims
 
     return print_claims(names or [], scale, seed, json)

@@ -60,7 +60,6 @@ def run(asked: RunAsked) -> None:
     from schedgym.evaluation.runner import compare
 
     problem, id = resolve_id(asked.id)
-    check_output(asked.json)
     check_output(asked.gantt, FORMATS)
     check_output(asked.gif, MOVING)
     (acting,) = named_policies(asked.policy, problem, id)

@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 from schedgym.cli.common import application, command, say, write_json
-from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, make_table, value_text
 
 trace = typer.Typer(help="List, inspect and fetch cluster traces.", rich_markup_mode=None)
@@ -19,7 +18,6 @@ def list_formats(*, json: Path | None = None) -> None:
     """List the formats of traces: what was published, its licence, and which environments it feeds."""
     from schedgym.traces import feeds, formats
 
-    check_output(json)
     found = formats().values()
     ids = {format.name: feeds(format) for format in found}
     rows = [
@@ -74,7 +72,6 @@ def inspect(
     """
     from schedgym.traces import inspect_trace
 
-    check_output(json)
     facts = inspect_trace(file, nodes=nodes, on_error=on_error, format=format, pool=pool)
     rows = [(key.replace("_", " "), _fact(value)) for key, value in facts.items()]
     make_console().print(make_table(file.name, ("fact", "value"), rows))

@@ -70,7 +70,6 @@ def tune(asked: Asked, **given: str | None) -> None:
 
     problem, id = resolve_id(asked.id)
     check_output(asked.output)
-    check_output(asked.json)
     parameters, grid = parse_parameters(problem, id, asked.preset, given, pairs(asked.set, "--set"))
     for name, values in grid.items():
         raise InvalidParameter(f"{name}: a tuning runs in one setting, got {len(values)} values")

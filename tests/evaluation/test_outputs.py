@@ -155,3 +155,35 @@ def test_a_store_is_written_where_its_name_leads(folder: Path, command: str, kin
     check = SPECIAL[kind](folder / name)
     assert cli.main([command, *arguments, flag, name]) == 0
     assert check().startswith(b"SQLite format 3")
+
+
+#: what else would be replaced: files that parameters and options name, a link's, and another output's
+REPLACED = [
+    ["compare", ID, "--trace", "log.csv", "--json", "log.csv"],
+    ["compare", ID, "--trace", "a.csv,log.csv", "--csv", "./log.csv"],
+    ["compare", ID, "--csv", "o.csv", "--json", "o.csv"],
+    ["run", ID, "--policy", "fcfs", "--workload", "log.csv", "--json", "log.csv"],
+    ["run", ID, "--policy", "fcfs", "--set", "trace=log.csv", "--json", "log.csv"],
+    ["advise", "log.csv", "--machines", "store.db", "--json", "store.db"],
+    ["advise", "log.csv", "--json", "link.csv"],
+]
+REPLACED += [
+    [*command.split(), *arguments, flag, word]
+    for table in (OUTPUTS, OTHERS)
+    for command, (arguments, files) in table.items()
+    for flag in files
+    for word in arguments
+    if word.endswith((".csv", ".yaml", ".db"))
+]
+
+
+@pytest.mark.parametrize("arguments", REPLACED, ids=" ".join)
+def test_no_output_replaces_an_input_or_another_output(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    Path("link.csv").symlink_to("log.csv")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert cli.main(arguments) == 2
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1
