@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -170,12 +170,25 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     if declared.assumes:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")
+    return trace, (*lines, *_lacking(trace, resolved, how))
+
+
+def _lacking(trace: Trace, resolved: Collection[str], how: How) -> list[str]:
+    """Sentences on what a log does not tell, and what is taken in place of it."""
+    found = []
+    if not len(trace.start):
+        if "duration" not in resolved:
+            found.append("duration: from submission to end, the wait included, as the log has no start")
+    elif (early := trace.start < trace.arrival).any():
+        found.append(f"start: before the submission in {early.sum()} of {len(early)} jobs, not compared")
     if "cpus" not in resolved:
         taken = "jobs take none" if trace.gpu.any() else "every job takes 1 core"
-        lines.append(f"cpus: the log has none; {taken}")
+        found.append(f"cpus: the log has none; {taken}")
+    if "gpus" not in resolved and how.get("gpus") is not None:
+        found.append("gpus: the log has none; jobs take none")
     if "memory" not in resolved:
-        lines.append("memory: the log has none; jobs take none")
-    return trace, tuple(lines)
+        found.append("memory: the log has none; jobs take none")
+    return found
 
 
 def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:

@@ -37,6 +37,7 @@ LEFT_OUT = (
     "jobs that are not in the log",
 )
 HOUR, DAY = 3600.0, 86400.0
+MOST_EARLY = 0.05  # recorded starts before the submission: with more, they are something else
 FACTOR = 2.0  # a mean wait that is not off by more is called credible
 
 
@@ -129,7 +130,9 @@ def _quantiles(name: str, waits: Floats) -> dict[str, float]:
 
 
 def compare_with_record(trace: Trace, predicted: Mapping[str, Floats]) -> Replay | None:
-    """The replay of those tasks of a trace whose start is recorded, after their submission; None without any.
+    """The replay of those tasks of a trace whose start is recorded, after their submission.
+
+    None without any, and if more than MOST_EARLY of the recorded starts lie before the submission.
 
     Args:
         trace: in seconds.
@@ -138,6 +141,8 @@ def compare_with_record(trace: Trace, predicted: Mapping[str, Floats]) -> Replay
     if not len(trace.start):
         return None
     known = trace.start >= trace.arrival  # not where there is none, or one that cannot be
+    if (trace.start < trace.arrival).sum() > MOST_EARLY * np.isfinite(trace.start).sum():
+        return None
     for waits in predicted.values():
         known &= np.isfinite(waits)
     if not known.any():
@@ -173,7 +178,7 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
     predicted = run(found, parts, policies, seed=seed, engine=make_engine("local", n_jobs)).outcomes
     result = compare_with_record(own_tasks(parts), predicted)
     if result is None:
-        raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts")
+        raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts after submissions")
     return result
 
 

@@ -84,7 +84,7 @@ MACHINES: dict[str, Units] = {name: TASKS[name] for name in ("cpus", "memory", "
 UNKNOWN = ("start", "deadline", "value", "preemptible", "nodes", "job", "site")
 
 EMPTY = ("refuse", "leave out", "unknown", "zero")
-CONDITIONS = ("equals", "other_than", "starts", "contains")
+CONDITIONS = ("equals", "other_than", "starts", "begins", "contains")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,13 +145,14 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Filter:
-    """A condition under which rows are left out; of the four conditions one is given.
+    """A condition under which rows are left out; of the conditions one is given.
 
     Attributes:
         column: the column of the text, or several of which the first that the table has counts.
         reason: under which the rows are counted.
         equals, other_than: the text is (is not) one of these.
         starts, contains: the text begins with (has in it) one of these.
+        begins: the same, with no letter behind it: "run" stands for run and run 2, not for runtime error.
         optional: True if the table may lack the column; then nothing is left out.
     """
 
@@ -160,6 +161,7 @@ class Filter:
     equals: tuple[str, ...] = ()
     other_than: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
     optional: bool = False
 
@@ -174,6 +176,7 @@ class Filter:
             text in self.equals
             or (self.other_than and text not in self.other_than)
             or (self.starts and text.startswith(self.starts))
+            or any(text.startswith(word) and not text[len(word) :][:1].isalpha() for word in self.begins)
             or any(part in text for part in self.contains)
         )
 
@@ -195,6 +198,7 @@ class TableLayout:
         filters: which rows are left out.
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
+        one_zone: True: dates without a time zone beside others with one are malformed; False: they are UTC.
         rows: the module of this folder that makes the table, with these names, of a file that is none: its
             function ``facts`` makes a row of a line, or of a job in JSON; ``BEGINS`` matches the first line.
     """
@@ -206,6 +210,7 @@ class TableLayout:
     filters: tuple[Filter, ...] = entry((), empty=True)
     decimal: str = "."
     empty: tuple[str, ...] = entry((), empty=True)
+    one_zone: bool = False
     rows: str = ""
 
     def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:

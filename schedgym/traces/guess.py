@@ -48,6 +48,7 @@ _MILLI = re.compile(r"[0-9.]+m")
 _BINARY = re.compile(r"[0-9.]+[KMGTPE]i")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
 _DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
+_COMPACT = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])([0-2][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}")
 _CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
 
 
@@ -114,6 +115,7 @@ def guess_format(
         filters=(*_filters(where), *_implied(piece, where or ())),
         decimal=layout.decimal,
         empty=layout.empty,
+        one_zone=True,
         **more,
     )
 
@@ -182,7 +184,8 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
 def _implied(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
     """The filters of Slurm's job steps, and of jobs that have not finished, by columns that are not given."""
     words = _words()["states"]
-    starts = tuple(form for text in words["unfinished"] for form in (text, text.upper(), text.capitalize()))
+    forms = (str, str.upper, str.capitalize, str.title)
+    begins = tuple(dict.fromkeys(form(text) for text in words["unfinished"] for form in forms))
     found = []
     for column in dict.fromkeys(piece.names):
         texts = set(_known_texts(piece, column))
@@ -193,7 +196,7 @@ def _implied(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
         if texts <= {*words["letters"], *words["unfinished letters"]}:
             found.append(Filter(column, UNFINISHED, equals=tuple(words["unfinished letters"])))
         else:
-            found.append(Filter(column, UNFINISHED, starts=starts))
+            found.append(Filter(column, UNFINISHED, begins=begins))
     return tuple(found)
 
 
@@ -206,6 +209,10 @@ def guess_machines(source: Any) -> TableLayout:
             raise TraceFormatError(
                 name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
+    for name in piece.names:
+        if _plain(name) in _words()["counts"] and set(_known_texts(piece, name)) - {"1"}:
+            reason = "a row is one machine: write as many rows as there are"
+            raise TraceFormatError(name_of(source), piece.header, name, reason)
     return dataclasses.replace(layout, columns=_with_gaps(columns, {"gpus"} & columns.keys()))
 
 
@@ -313,16 +320,22 @@ def _columns(
 
 
 def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str]) -> bool:
-    """Return True if a column of a common name has plausible values: "value" may mean something else."""
+    """Return True if most values of a column of a common name are plausible: "value" may mean something else.
+
+    The others are refused when they are read.
+    """
     known = _known_texts(piece, column)
     if quantity == "preemptible":
-        return all(text.lower() in FLAGS for text in known)
-    if quantity in ("nodes", "gpus"):
-        return bool(known) and all(map(is_number, known))  # not their names
-    if quantity in ("value", "tasks"):
-        least = all(is_number(text) and float(text) > 0 for text in known)
-        return least and bool(known) and (quantity == "tasks" or "deadline" in found)
-    return True
+        good = [text.lower() in FLAGS for text in known]
+    elif quantity in ("nodes", "gpus"):
+        good = [is_number(text) for text in known]  # not their names
+    elif quantity in ("value", "tasks"):
+        good = [is_number(text) and float(text) > 0 for text in known]
+    else:
+        return True
+    if not known or (quantity == "value" and "deadline" not in found):
+        return not known and quantity in ("preemptible", "gpus")
+    return sum(good) > len(good) / 2
 
 
 def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
@@ -394,6 +407,8 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, unit if unit in CORES else "", letters=True)
     if quantity == "duration" and any(_CLOCKED.fullmatch(text) for text in texts):
         return Field(source, CLOCK)
+    if quantity in POINTS and texts and all(_COMPACT.fullmatch(text) for text in texts):
+        return Field(source, DATE)
     if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:

@@ -6,7 +6,7 @@ A file is a list of jobs, an object with such a list under one of a few names, "
 
 from __future__ import annotations
 
-import itertools
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +18,8 @@ from schedgym.traces.texts import text_blocks
 
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 1 << 24  # characters of a job
+MOST_NAMES = 2000  # of the values of all jobs
 LISTS = ("jobs", "items", "records", "RECORDS", "data", "rows")  # names under which an object has its list
-SAMPLE = 200  # jobs whose values name the columns
 JOB = "job"  # what is counted in place of lines
 
 _BETWEEN = re.compile(r"[\s,]*")
@@ -83,29 +83,45 @@ class _Text:
 def json_items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The number and the object of each job of a JSON file, in memory for one of them.
 
+    Lists, objects with a list and single objects may follow one another, as in files that were joined.
+
     Raises:
         FileNotFoundError: when there is no such file.
         TraceFormatError: naming the number of the job at which the file is no JSON, or cut off.
     """
-    text = _Text(path)
-    if text.peek() == "{":
-        members = _members(text)
-        if members is not None:  # an object a line
-            text.number = 1
-            yield 1, members
-            while text.peek():
-                yield text.item()
-            return
-    elif text.peek() != "[":
-        raise TraceFormatError(path, 0, "", "must be JSON: a list of jobs, or an object with one")
+    text, lines, more = _Text(path), False, True
+    while more:
+        begin = text.peek()
+        if begin == "[":
+            yield from _listed(text)
+        elif lines:  # an object a line: faster than member by member
+            yield text.item()
+        elif begin != "{":
+            what = "more follows that is none" if text.number else "a list of jobs, or an object with one"
+            raise TraceFormatError(path, text.number, "", f"must be JSON: {what}", JOB)
+        elif (members := _members(text, True)) is not None:
+            text.number, lines = text.number + 1, True
+            yield text.number, members
+        else:
+            yield from _listed(text)
+            _members(text, False)
+        more = text.peek() != ""
+
+
+def _listed(text: _Text) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The jobs of the list that begins here."""
     text.place += 1
     while text.peek() != "]":
         yield text.item()
-
-
-def _members(text: _Text) -> dict[str, Any] | None:
-    """The members of the object that begins here; None before the first that is a list of jobs."""
     text.place += 1
+
+
+def _members(text: _Text, first: bool) -> dict[str, Any] | None:
+    """The members of the object that begins here; None before one that is a list of jobs.
+
+    Not ``first``: the rest of them, behind that list; another is refused.
+    """
+    text.place += first
     found: dict[str, Any] = {}
     while text.peek() != "}":
         name = text.value()
@@ -113,25 +129,31 @@ def _members(text: _Text) -> dict[str, Any] | None:
             raise text.refuse("not JSON: a name and a colon must stand before each value of an object")
         text.place += 1
         if text.peek() == "[" and name in LISTS:
-            return None
+            if first:
+                return None
+            raise text.refuse(f"has a second list of jobs, {name!r}")
         found[name] = text.value()
     text.place += 1
     return found
 
 
-def json_rows(
-    path: Path, later: Sequence[str] = ()
-) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
-    """The names of the columns of a JSON file, by its first jobs, and its rows.
-
-    The first of the names ``later`` is that of a column, too, if the first jobs have none of them.
-    """
-    items = json_items(path)
-    first = list(itertools.islice(items, SAMPLE))
-    names = tuple(dict.fromkeys(name for _, item in first for name in flatten(item)))
-    names += tuple(later[:1]) if set(later).isdisjoint(names) else ()
-    flat = ((number, flatten(item)) for number, item in itertools.chain(first, items))
+def json_rows(path: Path) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
+    """The names of the columns of a JSON file, of all its jobs, and its rows."""
+    stamp = path.stat()
+    names = _names(path, stamp.st_mtime_ns, stamp.st_size)
+    flat = ((number, flatten(item)) for number, item in json_items(path))
     return names, ((number, [own.get(name, "") for name in names]) for number, own in flat)
+
+
+@functools.lru_cache(maxsize=8)
+def _names(path: Path, changed: int, size: int) -> tuple[str, ...]:
+    """The names of a file's columns, in their order; a file is read for them once, until it changes."""
+    names: dict[str, None] = {}
+    for number, item in json_items(path):
+        names |= dict.fromkeys(flatten(item))
+        if len(names) > MOST_NAMES:  # each row has a text for each
+            raise TraceFormatError(path, number, "", f"there are more than {MOST_NAMES} names of values", JOB)
+    return tuple(names)
 
 
 def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:

@@ -130,7 +130,7 @@ def packed_columns(piece: Chunk) -> list[str]:
 def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
     if not isinstance(source, str | Path):
         yield from _frame_chunks(source, rows)
-    elif Path(source).suffix == ".parquet":
+    elif is_parquet(source):
         yield from _parquet_chunks(Path(source), rows)
     elif layout.rows:
         reader, names = find_reader(layout.rows), layout.names or ()
@@ -140,9 +140,7 @@ def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
         else:
             yield from row_chunks(names, _rows(json_items(Path(source)), reader.facts), rows, unit=JOB)
     elif layout.names is None and is_json(source):
-        gpus = layout.columns.get("gpus")  # which the first jobs need not ask for
-        later = gpus.source if gpus is not None and gpus.optional and isinstance(gpus.source, tuple) else ()
-        yield from row_chunks(*json_rows(Path(source), later), rows, unit=JOB)
+        yield from row_chunks(*json_rows(Path(source)), rows, unit=JOB)
     else:
         yield from _text_chunks(Path(source), layout, rows)
 
@@ -159,7 +157,12 @@ def _rows(records: Iterator[tuple[int, Any]], row: Callable[[Any], Row]) -> Iter
 
 def is_text(source: Any) -> bool:
     """Return True for a text table: a file that is neither Parquet nor JSON."""
-    return isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source)
+    return isinstance(source, str | Path) and not is_parquet(source) and not is_json(source)
+
+
+def is_parquet(source: str | Path) -> bool:
+    """Return True for a Parquet file, by its name."""
+    return Path(source).suffix.lower() in (".parquet", ".parq")
 
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:

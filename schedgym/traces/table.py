@@ -74,10 +74,11 @@ ABOVE = ("tasks", "value")  # 0
 TEXTS = tuple(name for name, units in TASKS.items() if not units)
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
-_LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(i?)B?([A-Za-z]?)")
+_LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(i?)(B?)([A-Za-z]?)")
 _EPOCH = re.compile(r"(1[0-9]{9}(?:[0-9]{3}){0,3})(?:\.[0-9]*)?")  # up to 2033: 2012121500 may be a date
 _EPOCH_UNITS = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # by the number of digits
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{8}(?:T.*)?")  # not the seconds of an epoch
+_ZONE = re.compile(r"[T :][0-9:.,]* ?(?:Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)$")  # of a date and time
 _SIGNS = set("()*/+`")  # what tells an expression with a mistake from the name of a column
 _POWERS = {letter: power for power, letter in enumerate("KMGTP", 1)}
 MOST_STATES = 8  # that a note lists
@@ -211,6 +212,7 @@ class TableReader:
         self.filled: Counter[str] = Counter()
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
+        self._zoned: bool | None = None  # whether dates have a time zone, as the first has it
         self._plans: list[_Plan] | None = None
         # reason, column -> count, line, detail, jobs, work, GPU work
         self._left: dict[tuple[str, str], list[Any]] = {}
@@ -572,6 +574,11 @@ class TableReader:
             if not isinstance(value, float) or math.isnan(value):
                 what = "a date (ISO 8601)" if form == "ISO8601" else f"a date as {form}"
                 raise ValueError(f"must be {what}, got {text[:40]!r}")
+            zoned = _ZONE.search(text) is not None
+            if self.layout.one_zone and self._zoned not in (None, zoned):
+                what = "a" if self._zoned else "no"
+                raise ValueError(f"must have {what} time zone, as dates before it, got {text[:40]!r}")
+            self._zoned = zoned
             return value
 
         return parse
@@ -585,11 +592,11 @@ class TableReader:
 
         def parse(text: str) -> float:
             found = match(text)
-            if found is None or (found[4] and found[4] not in field.times):
+            if found is None or (found[5] and found[5] not in field.times):
                 raise ValueError(f"must be a number and a letter of its unit, got {text[:40]!r}")
-            further[text] = found[4]
+            further[text] = found[5]
             if not found[2]:
-                return float(found[1]) * times / parts
+                return float(found[1]) / 2.0**30 if found[4] else float(found[1]) * times / parts
             thousand = 1000.0 if field.decimal and not found[3] else 1024.0
             return float(found[1]) * thousand ** _POWERS[found[2].upper()] / 2.0**30
 

@@ -22,6 +22,7 @@ from schedgym.traces.table import TableReader
 
 FINER = ("s", "ms", "us", "ns")
 AGREE = 0.5  # of the rows: a duration that is end - start in fewer is something else
+NEARLY_ALL = 0.98  # of the rows
 FEWEST = 5  # jobs of which the times say something of their units
 MANY = 20  # jobs that all come at a multiple of a thousand units: these are finer than seconds
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365.25 * 86400.0
@@ -46,12 +47,12 @@ class Guess(TableFormat):
     lines: tuple[str, ...] = ()
 
 
-def epoch_unit(numbers: Sequence[float]) -> str:
+def epoch_unit(numbers: Sequence[float] | Floats) -> str:
     """The unit of points in time that are dates from 1990 to 2100, counted from 1970; "" if they are none.
 
     The numbers of a log that counts from its own begin pass through this range, too, but do not stay there.
     """
-    if not numbers:
+    if not len(numbers):
         return ""
     low, high = np.quantile(numbers, [0.25, 0.75])
     for unit in FINER:
@@ -120,16 +121,20 @@ def hold_units(
     if own and _seconds(own) != _seconds(unit):
         reason = f"is no duration in {own} beside {end}: give --columns 'duration={name} [{unit}]'"
         raise TraceFormatError(name_of(source), piece.header, name, reason)
+    more: dict[str, Any] = {}
+    if ran < NEARLY_ALL:
+        since = columns["start" if "start" in values else "submit"].sources[0]
+        more["lines"] = (f"{name}: is not {end} - {since} in {1 - ran:.0%} of the first rows",)
     if columns["submit"].unit:
         found["duration"] = dataclasses.replace(columns["duration"], unit=own or unit)
     elif own:
         found |= {p: dataclasses.replace(found[p], unit=point) for p in POINTS if p in found}
     elif unit == point:
-        return found, {"linked": True}
+        more["linked"] = True
     else:
         del found["duration"]
-        return found, {"coarsest": point}
-    return found, {}
+        more["coarsest"] = point
+    return found, more
 
 
 def _sample(
@@ -186,7 +191,7 @@ def settle_units(
     columns = declared.columns
     free = {name for name, field in columns.items() if not field.unit and field.sources[0] in names}
     found = {}
-    if "cpus" in free and _is_percent(trace.cores, columns["cpus"].sources[0], largest):
+    if "cpus" in free and _is_percent(trace.cores, columns["cpus"].sources[0], largest, source):
         found["cpus"] = "percent"
     if "gpus" in free and columns["gpus"].sources[0].lower().startswith("plan_gpu"):  # as PAI counts them
         found["gpus"] = "percent"
@@ -232,8 +237,23 @@ def _refuse(trace: Trace, declared: Guess, source: Any, quantity: str, why: str)
 
 
 def refuse_span(trace: Trace, source: Any, lines: Sequence[str]) -> None:
-    """Raise TraceFormatError if a log is longer than LONGEST_SPAN; the lines say how it was read."""
+    """Raise TraceFormatError if a log cannot be what it was read as; the lines say how that was.
+
+    If it or a job is longer than LONGEST_SPAN, or many jobs come within a second, or its times are dates in
+    another unit.
+    """
     span = float(trace.arrival[-1] - trace.arrival[0])
+    longest = int(trace.duration.argmax())
+    if trace.duration[longest] > LONGEST_SPAN:
+        line = int(trace.line[longest]) if len(trace.line) else 0
+        years = trace.duration[longest] / YEAR
+        reason = (
+            f"lasts {years:.3g} years: give what stands for an unknown time, as by --empty 0, or the unit"
+        )
+        raise TraceFormatError(name_of(source), line, "", reason)
+    if (unit := epoch_unit(trace.arrival)) in FINER[1:]:
+        reason = f"its times are dates in {unit} since 1970: give the unit, as in 'submit=COLUMN [{unit}]'"
+        raise TraceFormatError(name_of(source), 0, "", reason)
     if span > LONGEST_SPAN:
         reason = (
             f"the log spans {span / YEAR:.3g} years ({'; '.join(lines)}): give the unit, as in --columns "
@@ -264,9 +284,16 @@ def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:
     arrival, count = trace.arrival, len(trace.arrival)
     span, length = float(arrival[-1] - arrival[0]), float(np.median(trace.duration))
     gap, running = span / (count - 1), float(trace.duration.sum()) / span
-    if (arrival % 1.0).any():  # nobody counts fractions of milliseconds
-        return [FINER[coarsest]]
-    least, step = coarsest, int(np.gcd.reduce((arrival - arrival[0]).astype(np.int64)))
+    if (arrival % 1.0).any():  # nobody counts fractions of milliseconds; within a second, they may be of days
+        return [FINER[coarsest]] if span >= 1.0 or count < MANY else []
+    if (
+        count >= MANY
+        and 10_000 <= arrival[-1] < 240_000
+        and (arrival[:, np.newaxis] // (1, 100) % 100 < 60).all()
+    ):
+        return []  # 132459 is a time of day
+    times = np.concatenate([arrival - arrival[0], trace.duration * tied])
+    least, step = coarsest, int(np.gcd.reduce(times.astype(np.int64)))
     step //= 1000**coarsest
     while count >= MANY and step and step % 1000 == 0 and coarsest < len(FINER) - 1:
         coarsest, step = coarsest + 1, step // 1000
@@ -280,6 +307,8 @@ def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:
         usual = HOUR / 2 <= span * size <= YEAR and gap * size <= DAY / 4 and 1.0 <= own <= 2 * DAY
         if usual and (tied or running / size >= SPARSE):
             found.append(unit)
+    if coarsest and not tied and not least and not rare and span <= YEAR and running >= SPARSE:
+        return ["s", *found[:1]]  # jobs that come every 1000 s, or times in whole seconds that count finer
     return found[:1] or [FINER[coarsest]] * (least > 0) if coarsest else found
 
 
@@ -293,9 +322,16 @@ def _duration_units(trace: Trace, unit: str) -> list[str]:
     return [unit] if length > 3 * DAY or length > max(span, DAY) else ["s", unit]
 
 
-def _is_percent(cores: Floats, column: str, largest: float) -> bool:
-    """Return True if cpus are in per cent: multiples of 50, of which a machine has 100 for each core."""
+def _is_percent(cores: Floats, column: str, largest: float, source: Any) -> bool:
+    """Return True if cpus are in per cent: multiples of 50, of which a machine has 100 for each core.
+
+    Raises:
+        TraceFormatError: if they may be, as no machine has so many cores, and the column does not say it.
+    """
     used = cores[cores > 0]
     whole = bool(len(used)) and bool((used % PERCENT == 0).all())
-    beyond = whole and largest < float(used.max()) <= 100.0 * largest
-    return beyond or (whole and column.lower().startswith("plan_cpu"))
+    said = column.lower().startswith("plan_cpu")
+    if whole and not said and largest < float(used.max()) <= 100.0 * largest:
+        reason = f"may be cores or per cent: give --columns 'cpus={column} [cores]' or '... [percent]'"
+        raise TraceFormatError(name_of(source), 0, column, reason)
+    return whole and said

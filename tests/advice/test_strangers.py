@@ -139,7 +139,7 @@ def test_a_pool_by_itself_only_where_it_helps():
     assert place(read_log(frame.assign(cpus=4), whole).trace, True).pool == "as asked for by --pool"
     with pytest.raises(InvalidParameter, match=r"1 of 3 jobs .* give larger machines, or the unit"):
         place(read_log(frame.assign(cpus=[2, 2, 13]), whole).trace)
-    several = read_log(frame.assign(cpus=4, nodes=["a", "2", "1"]), whole)
+    several = read_log(frame.assign(cpus=4, nodes=["a", "b", "1"]), whole)
     assert not len(several.trace.nodes), "names of nodes"
     several = place(read_log(frame.assign(cpus=4, num_nodes=[1, 2, 1]), whole).trace)
     assert several.pool == "as 1 of 3 jobs ran on several nodes, one on 2"
@@ -441,7 +441,9 @@ def test_plan_cpu_is_per_cent():
     found = read_log(frame, {"servers": 10, "cpus": 300})
     assert found.trace.cores.max() == 2 and "units: plan_cpu [percent], by their values" in found.lines
     other = frame.rename(columns={"plan_cpu": "cpus"})
-    assert read(other).trace.cores.max() == 2, "beyond the machines of 8 cores"
+    with pytest.raises(TraceFormatError, match=r"cpus: may be cores or per cent: give --columns 'cpus=cpus"):
+        read(other)  # beyond the machines of 8 cores
+    assert read(other, columns="cpus=cpus [percent]").trace.cores.max() == 2
     assert read_log(other, {"servers": 10, "cpus": 200}).trace.cores.max() == 200
     assert read(other.assign(cpus=cores)).trace.cores.max() == 4
     with pytest.raises(InvalidParameter, match="no job of the log fits any"):

