@@ -247,6 +247,11 @@ def test_advice_has_the_replay_where_starts_are_recorded():
     found = schedgym.advise(frame, servers=3, cpus=8, memory=32, **QUICK)
     assert found.replay is not None and found.replay.verdict in str(found)
     assert found.content()["replay"]["by_hour"][0]["jobs"] == 300
+    frame.loc[:20, "start_time"] = frame["submit_time"] - 1.0
+    found = schedgym.advise(frame, servers=3, cpus=8, memory=32, **QUICK)
+    assert (
+        found.replay is None and "start: before the submission in 21 of 300 jobs, not compared" in found.read
+    )
 
 
 # formats that are known ------------------------------------------------------------------------

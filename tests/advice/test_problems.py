@@ -212,7 +212,7 @@ def test_tasks_of_jobs_at_sites():
     frame = pandas.DataFrame(
         {
             "submit_s": [0, 1, 2, 3, 4, 5],
-            "duration_s": [9, 8, 7, 6, 5, 4],
+            "duration_s": [9, 8, 7, 0.2, 5, 0.1],
             "cpus": [1, 2, 1, 1, 1, 1],
             "job_id": ["x", "y", "x", "", "y", "z"],
             "region": ["b", "a|b", "a; b;a", "c", "", "d"],
@@ -232,6 +232,13 @@ def test_tasks_of_jobs_at_sites():
     assert workload.tasks["duration"].tolist() == [9, 7, 8]
     assert workload.tasks["sites"].tolist() == [[1, -1], [0, 1], [0, 1]]
     assert workload.cluster["slots"].tolist() == [2, 2]
+    with pytest.raises(
+        InvalidParameter, match=r"16% of the work is of jobs with tasks that no machine .*: a, b"
+    ):
+        feed_of(GEO, frame.assign(duration_s=[9, 8, 7, 6, 5, 0.1]), machines=machines)
+    frame.loc[3, "job_id"] = "y"  # which is left out as a whole
+    with pytest.raises(InvalidParameter, match="50.5% of the work"):
+        feed_of(GEO, frame, machines=machines)
 
 
 def test_a_row_may_stand_for_several_tasks_of_a_job():
