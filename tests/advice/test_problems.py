@@ -233,7 +233,7 @@ def test_tasks_of_jobs_at_sites():
     assert workload.tasks["sites"].tolist() == [[1, -1], [0, 1], [0, 1]]
     assert workload.cluster["slots"].tolist() == [2, 2]
     with pytest.raises(
-        InvalidParameter, match=r"16% of the work is of jobs with tasks that no machine .*: a, b"
+        InvalidParameter, match=r"16% of the work is of jobs with tasks that no machine .* at a, b"
     ):
         feed_of(GEO, frame.assign(duration_s=[9, 8, 7, 6, 5, 0.1]), machines=machines)
     frame.loc[3, "job_id"] = "y"  # which is left out as a whole
