@@ -198,6 +198,27 @@ def test_a_parameter_of_several_parts_is_one_value(path):
     assert result.failed == [] and sorted(map(len, found)) == [2, 2, 3]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_sweeps_and_comparisons_share_stores(path, count):
+    given = {"tasks": 30, "servers": 3}
+    plain = evaluate(ID, "fcfs", 3, 3, parameters=given)
+
+    def swept(episodes):
+        own = spec(experiment={"policies": ["fcfs"], "parameters": given}, episodes=episodes)
+        return run_sweep(own, path, n_jobs=1)
+
+    def compared(episodes):
+        with ResultsStore(path, "w") as store:
+            return compare(ID, ["fcfs"], None, episodes, 3, parameters=given, store=store)
+
+    swept(count)
+    assert compared(count).ran == 0 and compared(3).frame.equals(plain) and swept(3).done == 2
+    path.unlink()
+    compared(count)
+    assert swept(count).skipped == 2 * count and swept(3).skipped == 2 * count + 2
+    assert compared(3).frame.equals(plain) and compared(3).ran == 0
+
+
 @long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
