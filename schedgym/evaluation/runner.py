@@ -153,8 +153,8 @@ def compare(
         statistics.
 
     Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values, values with different
-            objectives, or a policy object where there is a store.
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, a value that is there twice,
+            values with different objectives, or a policy object where there is a store.
         InvalidStore: if the store cannot be written, or if a file that parameters name had other contents
             when its results were stored.
     """
@@ -288,7 +288,6 @@ def run(
         InvalidStore: if the store cannot be written.
         RunAborted: if it is removed or replaced meanwhile, or the Ray cluster dies.
     """
-    kept: set[str] = set()
     with (
         progress_bar(sum(unit.episodes for unit in units), progress) as advance,
         contextlib.closing(engine.run(functools.partial(run_unit, context), units)) as ended,
@@ -302,15 +301,13 @@ def run(
             elif store is not None:
                 for piece in [[result] for result in results] if each else [results]:
                     part = dataclasses.replace(unit, first=piece[0].episode, episodes=len(piece))
-                    if part.key not in kept:  # settings may be equal
-                        kept.add(part.key)
-                        failed += store.add(
-                            part,
-                            *values_of(unit.line.policy, piece),
-                            seconds=sum(result.cpu for result in piece),
-                            policy_seconds=sum(result.seconds for result in piece),
-                            observed=piece[-1].observed,
-                        )
+                    failed += store.add(
+                        part,
+                        *values_of(unit.line.policy, piece),
+                        seconds=sum(result.cpu for result in piece),
+                        policy_seconds=sum(result.seconds for result in piece),
+                        observed=piece[-1].observed,
+                    )
             yield unit, results, failed
             advance(unit.episodes)
 
