@@ -39,7 +39,7 @@ SHARED = """
     on_error (raise|skip): Stop at a malformed row, or leave such rows out.
     pool: The machines are one pool, across which a job may run. Default: if some job needs several.
     preset: Use a named set of parameters; `schedgym describe ID` lists them.
-    seed: The seed of all random numbers.
+    seed: The seed of all random numbers, below 2^40.
     set (NAME=VALUE): Set a parameter of the environment; may be given repeatedly.
     store (STORE): A results store of `schedgym sweep`.
     suite (SUITE): The suite, such as QueueDelay-1.

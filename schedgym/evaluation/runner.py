@@ -143,8 +143,9 @@ def compare(
         seed: as for :func:`evaluate`, the same in every setting.
         observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
             function of a module, as other processes call it, too. None: nothing is observed.
-        store: open for writing; episodes that it holds are not run again, the others are added to it.
-            Policies are then named, and not objects.
+        store: open for writing; episodes that it holds are not run again, the others are added to it, also
+            the error of one that fails, until it is run again and succeeds. Policies are then named, and not
+            objects.
         engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
         **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 

@@ -219,6 +219,19 @@ def test_sweeps_and_comparisons_share_stores(path, count):
     assert compared(3).frame.equals(plain) and compared(3).ran == 0
 
 
+def test_a_failure_of_a_comparison_is_stored_until_it_succeeds(path, monkeypatch):
+    with ResultsStore(path, "w") as store:
+        given = {"parameters": {"tasks": 20}, "store": store}
+        with pytest.raises(ZeroDivisionError), monkeypatch.context() as patched:
+            patched.setattr(bounds, "lower_bound", lambda *_: 1 / 0)
+            compare(ID, ["fcfs"], None, 2, **given)
+        (failed,) = store.failed()
+        assert (failed["policy"], failed["first"]) == (None, 0)
+        assert "ZeroDivisionError" in failed["error"]
+        compare(ID, ["fcfs"], None, 2, **given)
+        assert store.failed() == []
+
+
 @long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
