@@ -631,7 +631,7 @@ def observe_units(env: Environment) -> None:
 
 @helper
 def write_task_token(env: Environment, i: int, task: int, arriving: float) -> None:
-    """Write the token of one task that has not waited yet, with 1 for ``arriving`` if it arrives now."""
+    """Write the token of a task that is new in the window, as if it had not waited; ``arriving``: 1 or 0."""
     tokens = env.observation.task_tokens
     resources = env.jobs.demand.shape[1]
     for r in range(resources):
