@@ -743,17 +743,11 @@ def begin(env: Environment) -> None:
     submit(env)
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("placement", decode_placement, decide_noted),
-        ViewDynamics("pick", decode_pick, decide_noted),
-        ViewDynamics("route", decode_route, decide_noted),
-        ViewDynamics("rule", always_feasible, decide_rule),
-    ),
+VIEWS = (
+    ViewDynamics("placement", decode_placement, decide_noted),
+    ViewDynamics("pick", decode_pick, decide_noted),
+    ViewDynamics("route", decode_route, decide_noted),
+    ViewDynamics("rule", always_feasible, decide_rule),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("placement", "pick", "route"))
