@@ -12,6 +12,7 @@ from schedgym.core.problem import Problem
 
 #: parts of the names of dimensions that say in which observations an array has elements
 KINDS = ("unit_", "own_", "token_")
+TOKENS = "_tokens"  # end of the names of their arrays
 WIDTH = 106  # of a line of the list of tokens
 
 
@@ -33,13 +34,16 @@ def token_list(problem: Problem) -> str:
     """Return the entries of a problem's observations as tokens, and their columns, as a Markdown list."""
     entries = []
     for declared, mark, member in _entries(problem):
-        if parts := _parts(declared):
+        if declared.name.endswith(TOKENS):
             columns: list[str] = []
-            for part in parts:
-                hints = {} if isinstance(part, str) else typing.get_type_hints(part, include_extras=True)
-                columns += [hint.__metadata__[0] for hint in hints.values()] or [part.partition(": ")[2]]
-            name, shape = declared.name.removesuffix("_tokens"), _shape(declared, mark, member)
-            text = f"- `{name}s` {shape}: {'; '.join(columns)}."
+            for part in _parts(declared):
+                if isinstance(part, str):
+                    columns.append(part.partition(": ")[2])
+                else:
+                    hints = typing.get_type_hints(part, include_extras=True).items()
+                    columns += [getattr(hint, "__metadata__", (name,))[0] for name, hint in hints]
+            name, shape = declared.name.removesuffix(TOKENS), _shape(declared, mark, member)
+            text = f"- `{name}s` {shape}{': ' if columns else ''}{'; '.join(columns)}."
             entries.append(textwrap.fill(text, WIDTH, subsequent_indent="  "))
     return "\n".join(entries)
 

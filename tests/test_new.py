@@ -46,6 +46,20 @@ def test_a_package_of_its_own_passes_its_test(kind, tmp_path, monkeypatch):
     assert name in listed or "TinyShop-v0" in listed
 
 
+def test_a_new_problem_describes_its_tokens(tmp_path, monkeypatch):
+    """By the annotations of their columns; a column without one has its name, as it is."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", "problem", "tiny-shop"]) == 0
+    columns = tmp_path / "tiny-shop/tiny_shop/columns.py"
+    code = "from tiny_shop.env import TinyShopEnv; print(TinyShopEnv.__doc__)"
+    given = {"folder": tmp_path / "tiny-shop", "PYTHONPATH": str(ROOT)}
+    text = python("-c", code, **given).stdout
+    assert "| `next` | `Discrete(N)` | the job that runs next |" in text
+    assert "`jobs` (job, 2): processing / (processing + 60); weight / (weight + 1)." in text
+    columns.write_text(columns.read_text().replace('Annotated[float, "weight / (weight + 1)"]', "float"))
+    assert "(processing + 60); weight." in python("-c", code, **given).stdout
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_a_checkout_the_files_go_to_their_places(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

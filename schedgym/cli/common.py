@@ -4,7 +4,6 @@
 import functools
 import inspect
 import json
-import math
 import os
 import re
 import typing
@@ -18,7 +17,7 @@ from schedgym._version import __version__
 from schedgym.core.files import atomic_write, check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName, one_line
-from schedgym.evaluation.wording import make_console
+from schedgym.evaluation.wording import json_data, make_console
 
 TEMPLATES = Path(__file__).parent / "templates"
 #: options that name a file to write
@@ -42,7 +41,7 @@ SHARED = """
     on_error (raise|skip): Stop at a malformed row, or leave such rows out.
     pool: The machines are one pool, across which a job may run. Default: if some job needs several.
     preset: Use a named set of parameters; `schedgym describe ID` lists them.
-    seed: The seed of all random numbers.
+    seed: The seed of all random numbers, below 2^40.
     set (NAME=VALUE): Set a parameter of the environment; may be given repeatedly.
     store (STORE): A results store of `schedgym sweep`.
     suite (SUITE): The suite, such as QueueDelay-1.
@@ -241,7 +240,7 @@ def say(text: str, stderr: bool = False) -> None:
 def write_json(content: Mapping[str, Any], path: Path | None) -> None:
     """Write a result, if a file is named for it."""
     if path is not None:
-        text = json.dumps(_plain(content), indent=1, allow_nan=False)
+        text = json.dumps(json_data(content), indent=1, allow_nan=False)
         with atomic_write(path) as stream:
             stream.write(text + "\n")
 
@@ -264,16 +263,3 @@ def fill_template(name: str, words: Mapping[str, str]) -> str:
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON data in which NaN and infinity are null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # numpy's
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value

@@ -1,4 +1,4 @@
-"""Episodes: the only place where one is played, and checked.
+"""Episodes of evaluations: played by :mod:`schedgym.playing`, and checked here.
 
 An episode's workload depends on (seed, episode) only, and a policy's random numbers on (seed, episode,
 label) only, so neither the other policies nor the number of processes changes a value. Each episode is

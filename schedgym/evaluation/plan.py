@@ -128,6 +128,8 @@ def expand_grid(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if isinstance(values, str) or not len(values):
             raise InvalidParameter(f"{name}: a sweep needs a list of values")
+        if any(value in list(values)[:i] for i, value in enumerate(values)):
+            raise InvalidParameter(f"{name}: a value is there twice")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 

@@ -49,6 +49,7 @@ from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.wording import (
     effort_text,
     estimate_text,
+    json_data,
     make_templates,
     number,
     setting_text,
@@ -437,22 +438,9 @@ def _pairs(values: Mapping[str, Any] | None, between: str) -> str:
     return ", ".join(f"{k}{between}{v}" for k, v in (values or {}).items() if v not in (None, ""))
 
 
-def _compact(value: Any) -> Any:
-    """JSON values of a figure: shorter numbers, null for what is not finite, what is printable of texts."""
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Mapping):
-        return {key: _compact(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_compact(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _inline_json(value: Any) -> str:
     """JSON for a script element: no ``<`` can end it."""
-    text = json.dumps(_compact(value), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(json_data(value, DIGITS, printable), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 
 

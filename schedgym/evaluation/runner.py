@@ -143,8 +143,9 @@ def compare(
         seed: as for :func:`evaluate`, the same in every setting.
         observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
             function of a module, as other processes call it, too. None: nothing is observed.
-        store: open for writing; episodes that it holds are not run again, the others are added to it.
-            Policies are then named, and not objects.
+        store: open for writing; episodes that it holds are not run again, the others are added to it, also
+            the error of one that fails, until it is run again and succeeds. Policies are then named, and not
+            objects.
         engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
         **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 
@@ -153,8 +154,8 @@ def compare(
         statistics.
 
     Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values, values with different
-            objectives, or a policy object where there is a store.
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, a value that is there twice,
+            values with different objectives, or a policy object where there is a store.
         InvalidStore: if the store cannot be written, or if a file that parameters name had other contents
             when its results were stored.
     """
@@ -288,7 +289,6 @@ def run(
         InvalidStore: if the store cannot be written.
         RunAborted: if it is removed or replaced meanwhile, or the Ray cluster dies.
     """
-    kept: set[str] = set()
     with (
         progress_bar(sum(unit.episodes for unit in units), progress) as advance,
         contextlib.closing(engine.run(functools.partial(run_unit, context), units)) as ended,
@@ -302,15 +302,13 @@ def run(
             elif store is not None:
                 for piece in [[result] for result in results] if each else [results]:
                     part = dataclasses.replace(unit, first=piece[0].episode, episodes=len(piece))
-                    if part.key not in kept:  # settings may be equal
-                        kept.add(part.key)
-                        failed += store.add(
-                            part,
-                            *values_of(unit.line.policy, piece),
-                            seconds=sum(result.cpu for result in piece),
-                            policy_seconds=sum(result.seconds for result in piece),
-                            observed=piece[-1].observed,
-                        )
+                    failed += store.add(
+                        part,
+                        *values_of(unit.line.policy, piece),
+                        seconds=sum(result.cpu for result in piece),
+                        policy_seconds=sum(result.seconds for result in piece),
+                        observed=piece[-1].observed,
+                    )
             yield unit, results, failed
             advance(unit.episodes)
 

@@ -437,19 +437,20 @@ class ResultsStore:
         Raises:
             InvalidStore: if its label means something else in this store.
         """
-        setting = line.setting
-        for row, digest, other in self._connection.execute(
-            "SELECT line, digest, training_seed FROM settings JOIN lines USING (setting) "
+        run, setting = self._connection.execute, line.setting
+        # by its digest first: a comparison and a sweep have different labels for it
+        if same := run("SELECT line FROM lines WHERE digest = ?", (line.digest,)).fetchone():
+            return int(same[0])
+        others = run(
+            "SELECT training_seed FROM settings JOIN lines USING (setting) "
             "WHERE id = ? AND parameters = ? AND code = ? AND ifnull(policy, '') = ?",
             (setting.id, canonical(dict(setting.parameters)), setting.code, line.policy or ""),
-        ).fetchall():
-            if digest == line.digest:
-                return int(row)
-            if line.clashes(other):
-                raise InvalidStore(
-                    f"{self.path}: holds results of {line.policy or 'the bounds'} that were run with other "
-                    f"options or files in {setting.id}: give it another label, or take another store"
-                )
+        ).fetchall()
+        if any(line.clashes(other) for (other,) in others):
+            raise InvalidStore(
+                f"{self.path}: holds results of {line.policy or 'the bounds'} that were run with other "
+                f"options or files in {setting.id}: give it another label, or take another store"
+            )
         return None
 
     def _line(self, line: Line) -> tuple[int, int]:
@@ -605,19 +606,21 @@ class ResultsStore:
         return found
 
     def results(self, line: Line, seed: int) -> Iterator[Result]:
-        """The results of a line's units that are done, each of which is one episode.
+        """The results of a line's units that are done, episode by episode.
 
-        ``cpu`` is the time that :meth:`add` was told.
+        Of the times that :meth:`add` was told, each episode of a unit has an equal part.
 
         Raises:
             InvalidStore: if the line's label means something else in this store.
         """
         with self._errors():
             for stored in self._stored("line = ? AND status = 'done' AND seed = ?", self._find(line), seed):
-                names, ((*values,),) = stored.outcome()
-                found = {name: value for name, value in zip(names, values, strict=True) if value == value}
+                names, values = stored.outcome()
                 seen = None if stored.observed is None else _decode(json.loads(stored.observed))
-                yield Result(stored.first, found, stored.policy_seconds, seen, stored.seconds)
+                own, cpu = stored.policy_seconds / len(values), stored.seconds / len(values)
+                for episode, row in enumerate(values, stored.first):
+                    found = {name: value for name, value in zip(names, row, strict=True) if value == value}
+                    yield Result(episode, found, own, seen, cpu)
 
     def failed(self, code: str | None = None, lines: Iterable[Line] | None = None) -> list[dict[str, Any]]:
         """The units that failed.

@@ -199,9 +199,6 @@ def _lines(experiment: Experiment, index: int) -> Iterator[list[Line]]:
     given = {name: _plain(value) for name, value in {**fixed, **experiment.parameters}.items()}
     grid = {name: value for name, value in given.items() if isinstance(value, list)}
     base = {name: value for name, value in given.items() if name not in grid}
-    for name, values in grid.items():
-        if len(set(map(repr, values))) < len(values):
-            raise InvalidParameter(f"{name}: a value is there twice")
     combinations = expand_grid(grid)
     policies = Policies({}, {}, {})
     if experiment.policies is None or experiment.policies or not experiment.agents:

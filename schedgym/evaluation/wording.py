@@ -20,6 +20,23 @@ TIME_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))  # and their lengths
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
 
 
+def json_data(value: Any, digits: int = 17, text: Callable[[str], str] = str) -> Any:
+    """JSON data: NaN and infinity are null, arrays are lists, paths are texts.
+
+    Floating-point numbers are rounded to ``digits`` significant digits (17: not at all), and ``text`` is
+    called with each text.
+    """
+    if hasattr(value, "tolist"):  # numpy's
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): json_data(item, digits, text) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_data(item, digits, text) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    return text(str(value)) if isinstance(value, (str, Path)) else value
+
+
 @functools.cache
 def _console() -> Any:
     base: Any = require("rich.console").Console

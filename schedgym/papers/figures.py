@@ -287,18 +287,20 @@ def judged_under(judged: Mapping[str, Sequence[Judged]]) -> list[dict[str, Any]]
 def _command(entry: Figure, run: Run) -> str:
     """Return the command that makes a figure as a run does, but for its seed."""
     scale = f" --scale {run.scale}" if run.scale != SCALES[0] else ""
-    return entry.command + scale + (" --all-readings" if run.all_readings else "")
+    return entry.command + scale + (" --all-readings" if run.all_readings and not run.small else "")
 
 
 def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
     """Return the content of NAME.json if an earlier run of the same code wrote all files, else None."""
+    runs = (run, dataclasses.replace(run, all_readings=True))  # which has the default reading, too
     try:
         content = json.loads((folder / f"{entry.stem}.json").read_text(encoding="utf-8"))
-        own = (content["command"], content["seed"], content["code"])
+        same = content["command"] in [_command(entry, own) for own in runs]
+        same = same and (content["seed"], content["code"]) == (run.seed, package_version())
         there = all((folder / name).is_file() for name in content["files"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return content if there and own == (_command(entry, run), run.seed, package_version()) else None
+    return content if there and same else None
 
 
 def reproduce(

@@ -663,28 +663,14 @@ def _push_part(stack: Integers, size: int, part: Part) -> int:
 
 
 @helper
-def _gather_needy(net: Network, part: Part) -> int:
-    """Move the owners on the needy side of the cut to the front of their part; return where they end."""
-    middle = part.first
-    for index in range(part.first, part.last):
-        i = net.owners[index]
-        if net.depth[i] >= 0:
-            net.owners[index] = net.owners[middle]
-            net.owners[middle] = i
-            middle += 1
-    return middle
-
-
-@helper
-def _gather_near_sites(net: Network, part: Part, number: int) -> int:
-    """Move the sites on that side to the front and make them part ``number``; return where they end."""
-    middle = part.first_site
-    for index in range(part.first_site, part.last_site):
-        j = net.sites[index]
-        if net.site_depth[j] >= 0:
-            net.site_part[j] = number
-            net.sites[index] = net.sites[middle]
-            net.sites[middle] = j
+def _gather(nodes: Integers, first: int, last: int, depth: Integers) -> int:
+    """Move the nodes on the needy side of the cut to the front of their part; return where they end."""
+    middle = first
+    for index in range(first, last):
+        node = nodes[index]
+        if depth[node] >= 0:
+            nodes[index] = nodes[middle]
+            nodes[middle] = node
             middle += 1
     return middle
 
@@ -782,7 +768,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         left = _exchange(net, width, part, slack)
         middle = part.first
         if left > slack:
-            middle = _gather_needy(net, part)
+            middle = _gather(net.owners, part.first, part.last, net.depth)
         if middle == part.first or middle == part.last:
             for index in range(part.first, part.last):
                 i = net.owners[index]
@@ -792,7 +778,9 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         # else the jobs below the level with the sites on their side of the cut, and the others
         for index in range(part.first, middle):
             net.part[net.owners[index]] = parts
-        middle_site = _gather_near_sites(net, part, parts)
+        middle_site = _gather(net.sites, part.first_site, part.last_site, net.site_depth)
+        for index in range(part.first_site, middle_site):
+            net.site_part[net.sites[index]] = parts
         above = Part(middle, part.last, part.last, middle_site, part.last_site, part.number)
         below = Part(part.first, middle, middle, part.first_site, middle_site, parts)
         size = _push_part(net.stack, size, above)

@@ -17,6 +17,7 @@ from schedgym.core.score_policy import ScorePolicy
 from schedgym.errors import InvalidParameter
 from tests.lazy import Lazy
 from tests.long import long
+from tests.tables import table
 
 torch = Lazy("torch")
 cleanrl_ppo = Lazy("schedgym.agents.examples.cleanrl_ppo", "torch")
@@ -157,16 +158,7 @@ def test_expressions_have_columns_of_every_size() -> None:
     assert "held_4" in names and "held_5" not in names
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--suite", "SingleJob-1"], "SingleJob-1: .*schedgym/SingleJob-v0 has no view"),
-        (["--suite", "QueueDelay-9"], "QueueDelay-9: unknown suite 'QueueDelay-9'"),
-        (["--sizes", "huge"], "QueueDelay-1: unknown size 'huge'"),
-        (["--instances", "0"], "QueueDelay-1: seconds and instances: must be above 0"),
-        (["--seconds", "nan"], "QueueDelay-1: seconds and instances: must be above 0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_a_mistake_in_a_search_is_one_line"))
 def test_a_mistake_in_a_search_is_one_line(arguments, message, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         evolve.main(arguments)

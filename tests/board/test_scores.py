@@ -28,6 +28,7 @@ from schedgym.board.scores import (
 from schedgym.board.suites import load_suite, suites
 from schedgym.cli import main
 from schedgym.evaluation.statistics import bootstrap_interval
+from tests.tables import table
 
 INSTANCES = load_suite("QueueDelay-1").instances("train")[:2]
 
@@ -37,21 +38,7 @@ def facts(reference, best, bound=None):
 
 
 @pytest.mark.parametrize(
-    ("value", "reference", "best", "sign", "score"),
-    [
-        (100.0, 100.0, 50.0, 1.0, 0.0),
-        (50.0, 100.0, 50.0, 1.0, 1.0),
-        (125.0, 100.0, 50.0, 1.0, -0.5),
-        (25.0, 100.0, 50.0, 1.0, 1.5),  # better than the best that was known
-        (150.0, 100.0, 200.0, -1.0, 0.5),  # more is better
-        (50.0, 100.0, 200.0, -1.0, -0.5),
-        (100.0, 100.0, 100.0, 1.0, 0.0),  # nothing better is known: a percent is the unit
-        (101.0, 100.0, 100.0, 1.0, -1.0),
-        (99.0, 100.0, 99.9, 1.0, 1.0),
-        (2.0, 0.5, 0.5, 1.0, -1.5),  # a percent of what the reference usually is
-        (0.0, 0.0, 0.0, 1.0, 0.0),
-        (3.0, 0.0, 0.0, 1.0, -3.0),
-    ],
+    ("value", "reference", "best", "sign", "score"), table(__file__, "test_the_scale_of_scores")
 )
 def test_the_scale_of_scores(value, reference, best, sign, score):
     assert score_of(value, facts(reference, best), 100.0, sign) == pytest.approx(score)

@@ -20,6 +20,7 @@ from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.episodes import play as play_here
 from schedgym.evaluation.plan import acting_parameters
+from tests.tables import table
 
 SUITE = load_suite("QueueDelay-1")
 INSTANCES = SUITE.instances("train")[:3]
@@ -338,19 +339,7 @@ def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("nothing = 1", "has no class or function 'Cheat'"),
-        ("def Cheat(", "SyntaxError"),
-        ("import os; os._exit(3)", "its process ended: exit code 3"),
-        ("def Cheat(observation): return 0", None),
-        (
-            "class Cheat:\n"
-            "    acting_parameters = lambda self, id, given: {**given, 'tasks': 1}\n"
-            "    reset = __call__ = print",
-            "a candidate may set action_mask, observation, order, rule, scope, view, window, and no",
-        ),
-    ],
+    ("text", "reason"), table(__file__, "test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused")
 )
 def test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused(text, reason, tmp_path):
     file = tmp_path / "cheat.py"

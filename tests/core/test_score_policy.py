@@ -68,6 +68,14 @@ def test_views_with_ranks():
     assert math.isfinite(by_pick)
 
 
+def test_the_score_of_an_id_is_not_that_of_another():
+    given = {"jobs": 10}
+    for id, metric in (("schedgym/GeoFair-v0", "fairness"), ("schedgym/GeoAssign-v0", "mean_response")):
+        frame = schedgym.evaluate(id, "score: age", 2, parameters=given)
+        mean = frame[frame.metric == metric].value.mean()
+        assert schedgym.score(id, "age", episodes=2, parameters=given) == mean
+
+
 def test_columns_of_a_score():
     for text in ("cpu", "demand_1", "clock", "waiting"):
         assert schedgym.score(QUEUE, text, episodes=1, parameters=BUSY) >= 0

@@ -11,6 +11,7 @@ import pytest
 
 from tests.docs.blocks import COMMANDS, ROOT, commands, elsewhere, needs_trace, read_blocks
 from tests.long import long
+from tests.tables import table
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LIMIT = 600.0  # s that a document may take: a minute at most, but for cold kernels on a busy machine
@@ -77,24 +78,7 @@ def run(tmp_path, text, *more):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("```python\nraise ValueError('no')\n```", "page.md:1: python: no"),
-        ("```rust\nfn main() {}\n```", "page.md:1: nothing runs 'rust'"),
-        ("```text\nanything\n```", "page.md:1: nothing runs 'text'"),
-        ("```bash\nrm -r x\n```", "page.md:2: rm -r x: nothing runs this command"),
-        ("```\nschedgym lost\n```", "page.md:2: schedgym lost: schedgym lost ended with exit code 2"),
-        (
-            "x\n\n```bash\nschedgym list \\\n    --problem nothing\n```",
-            "page.md:4: schedgym list --problem nothing",
-        ),
-        ("```yaml\nname: x\n```", "a sweep begins with a comment that names its file"),
-        ("```yaml\n# x.yaml\nname: x\n```", "page.md:1: yaml: "),
-        ('```python title="../x.py"\n```', "is not below the working folder"),
-        ("```python\n", "the block does not end"),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), table(__file__, "test_a_block_that_fails_is_named"))
 def test_a_block_that_fails_is_named(tmp_path, text, reason):
     done = run(tmp_path, text)
     assert done.returncode != 0

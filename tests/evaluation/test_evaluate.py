@@ -160,6 +160,8 @@ def test_bad_environments():
         evaluate(ID, "rf", parameters={"view": "rule"})
     with pytest.raises(InvalidParameter, match="n_jobs"):
         evaluate(ID, "ff", n_jobs=0)
+    with pytest.raises(InvalidParameter, match="load: a value is there twice"):
+        compare(ID, "ff", {"servers": [2, 3], "load": [None, 1, 1.0]}, 1)
 
 
 def test_rewards_that_do_not_sum_to_the_objective_are_not_reported(monkeypatch):

@@ -198,6 +198,40 @@ def test_a_parameter_of_several_parts_is_one_value(path):
     assert result.failed == [] and sorted(map(len, found)) == [2, 2, 3]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_sweeps_and_comparisons_share_stores(path, count):
+    given = {"tasks": 30, "servers": 3}
+    plain = evaluate(ID, "fcfs", 3, 3, parameters=given)
+
+    def swept(episodes):
+        own = spec(experiment={"policies": ["fcfs"], "parameters": given}, episodes=episodes)
+        return run_sweep(own, path, n_jobs=1)
+
+    def compared(episodes):
+        with ResultsStore(path, "w") as store:
+            return compare(ID, ["fcfs"], None, episodes, 3, parameters=given, store=store)
+
+    swept(count)
+    assert compared(count).ran == 0 and compared(3).frame.equals(plain) and swept(3).done == 2
+    path.unlink()
+    compared(count)
+    assert swept(count).skipped == 2 * count and swept(3).skipped == 2 * count + 2
+    assert compared(3).frame.equals(plain) and compared(3).ran == 0
+
+
+def test_a_failure_of_a_comparison_is_stored_until_it_succeeds(path, monkeypatch):
+    with ResultsStore(path, "w") as store:
+        given = {"parameters": {"tasks": 20}, "store": store}
+        with pytest.raises(ZeroDivisionError), monkeypatch.context() as patched:
+            patched.setattr(bounds, "lower_bound", lambda *_: 1 / 0)
+            compare(ID, ["fcfs"], None, 2, **given)
+        (failed,) = store.failed()
+        assert (failed["policy"], failed["first"]) == (None, 0)
+        assert "ZeroDivisionError" in failed["error"]
+        compare(ID, ["fcfs"], None, 2, **given)
+        assert store.failed() == []
+
+
 @long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -132,6 +132,16 @@ def test_queue_by_hand() -> None:
     # memory: two jobs of 5 GB never run together
     memory = make_workload([0, 0], [2, 2], [1, 1], [4, 4], memory=[5, 5], server_memory=[5, 1])
     assert queue_bound(memory, 1.0) == pytest.approx(2 + 4, rel=1e-9)
+    # the job without memory takes a slot, too, in which one of 5 GB still runs
+    memory = make_workload([0, 0, 1], [1, 1, 1], [1, 1, 1], [4], memory=[5, 5, 0], server_memory=[5])
+    assert queue_bound(memory, 1.0) == pytest.approx(1 + 2 + 1, rel=1e-9)
+
+
+@pytest.mark.parametrize(("cores", "servers", "far"), [(999_983, 1, 10**10), (10**6, 200, 9 * 10**11)])
+def test_late_jobs_end_at_once(cores: int, servers: int, far: int) -> None:
+    """Arrivals in units of work, of which neither floats nor whole numbers have enough."""
+    arrival = [0, *(far + 1000 * i for i in range(20))]
+    assert lower_bound(make_workload(arrival, [1] * 21, [cores] * 21, [cores] * servers)) == 21
 
 
 @pytest.mark.parametrize("kind", KINDS)

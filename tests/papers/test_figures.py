@@ -183,6 +183,18 @@ def test_what_is_there_is_kept(three, tmp_path, monkeypatch) -> None:
     assert told == [False] * 5
 
 
+@pytest.mark.parametrize(("scale", "told"), [("tiny", [0, 1, 1, 1]), ("paper", [0, 0, 1, 1])])
+def test_a_figure_with_all_readings_is_one_with_the_default(three, tmp_path, scale, told) -> None:
+    """At a small scale all are run anyway."""
+    kept, commands = [], []
+    for all_readings in (False, True, True, False):
+        how = {"all_readings": all_readings, "tell": lambda _, was: kept.append(was)}
+        (content,) = reproduce("nn2000/fig3", scale=scale, folder=tmp_path, **how)
+        commands.append(content["command"].partition(scale)[2])
+    assert kept == told
+    assert commands == ([""] * 4 if scale == "tiny" else ["", *[" --all-readings"] * 3])
+
+
 def test_seeds_and_processes(three, tmp_path) -> None:
     texts = []
     for folder, seed, n_jobs in (("a", 0, 1), ("b", 0, 2), ("c", 1, 1)):

@@ -40,6 +40,7 @@ from tests.queue_delay.test_properties import (
     submitted_features,
 )
 from tests.queue_delay.test_rules import ENDINGS, VARIANTS, make
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 #: for each number of resources everything is compiled once more
@@ -182,20 +183,10 @@ def test_loads_are_those_of_the_busiest_resource() -> None:
     assert max(loads) == pytest.approx(0.9) == loads[2]
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ((), "1 to 4 names, got 0"),
-        (("a", "b", "c", "d", "e"), "1 to 4 names, got 5"),
-        (("cpu", "cpu"), "named twice"),
-        (("gpu", "cpu"), "in this order: cpu, gpu"),
-        (("cpu", "GPU"), "lower case"),
-        (("cpu", "arrival"), "not 'arrival'"),
-    ],
-)
-def test_names_that_cannot_be(names: tuple[str, ...], message: str) -> None:
+@pytest.mark.parametrize(("names", "message"), table(__file__, "test_names_that_cannot_be"))
+def test_names_that_cannot_be(names: list[str], message: str) -> None:
     with pytest.raises(InvalidParameter, match=f"resources: .*{message}"):
-        gym.make(ID, resources=names)
+        gym.make(ID, resources=tuple(names))
 
 
 def test_weights_are_those_of_the_resources() -> None:

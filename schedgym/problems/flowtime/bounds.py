@@ -11,6 +11,7 @@ its slots.
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import NamedTuple
 
@@ -24,7 +25,6 @@ from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
-from schedgym.solvers.one_machine import serve_by_key
 
 ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
 COARSEST = 16  # intervals of the first grid of prices
@@ -137,21 +137,18 @@ def _processing(needs: _Needs, norm: float) -> float:
     return total if exact else total * (1.0 - ROUNDING)
 
 
-def _served(needs: _Needs) -> tuple[list[Integers], list[int]]:
+def _served(needs: _Needs) -> tuple[Integers, list[int]]:
     """Serve shortest remaining work first on one machine for each pooled resource.
 
     Returns:
-        For each resource the slot in which each job ends [N], and the work that is done in a slot.
+        The slots in which jobs end [resources, N], and the work that each resource does in a slot.
     """
     machines = [(needs.volume.sum(axis=1), needs.cores)]
     if needs.total_memory:
         machines.append((needs.memory * needs.slots[:, 0], needs.total_memory))
-    done = []
-    for work, speed in machines:  # time is counted in units of work: whole numbers, which are exact
-        end, busy, left = np.empty((3, len(work)))
-        release = (needs.arrival * speed).astype(np.float64)
-        serve_by_key(release, work.astype(np.float64), np.empty(0), 1.0, math.inf, end, busy, left)
-        done.append(-(-end.astype(np.int64) // speed))
+    done = np.empty((len(machines), len(needs.arrival)), dtype=np.int64)
+    for own, (work, speed) in zip(done, machines, strict=True):
+        _shortest_first(needs.arrival, work, speed, own)
     return done, [speed for _, speed in machines]
 
 
@@ -165,7 +162,7 @@ def _queue(needs: _Needs, norm: float) -> float:
 def _priced(needs: _Needs, norm: float) -> float:
     first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
     done, speeds = _served(needs)
-    horizon = int(max((needs.arrival + needs.slots.sum(axis=1)).max(), *(own.max() for own in done)))
+    horizon = int(max((needs.arrival + needs.slots.sum(axis=1)).max(), done.max()))
     capacity = np.array(speeds, dtype=np.float64)
     width = max(-(-horizon // COARSEST), 1)
     narrowest = -(-horizon // FINEST)
@@ -184,6 +181,36 @@ def _priced(needs: _Needs, norm: float) -> float:
         finer = np.append(np.arange(0, horizon, width), horizon)
         price = np.ascontiguousarray(price[:, np.searchsorted(edges, finer[:-1], side="right") - 1])
         edges = finer
+
+
+@kernel
+def _shortest_first(arrival: Integers, work: Integers, speed: int, done: Integers) -> None:
+    """Serve shortest remaining work first on one machine; write to ``done`` the slot in which each job ends.
+
+    The clock counts slots and what is used up of the next one: arrivals in units of work could be too large
+    for whole numbers. A job without work ends in the first slot after its arrival.
+    """
+    count = arrival.shape[0]
+    waiting = [(0, 0)]  # numba reads the types off it
+    waiting.pop()
+    upcoming = t = used = 0
+    while upcoming < count or len(waiting) > 0:
+        if len(waiting) == 0 and arrival[upcoming] > t:
+            t, used = arrival[upcoming], 0
+        while upcoming < count and arrival[upcoming] <= t:
+            heapq.heappush(waiting, (work[upcoming], upcoming))
+            upcoming += 1
+        left, j = heapq.heappop(waiting)
+        slots = left // speed + 1
+        if upcoming < count:
+            slots = min(slots, arrival[upcoming] - t)
+        served = min(left, slots * speed - used)
+        t += (used + served) // speed
+        used = (used + served) % speed
+        if served < left:
+            heapq.heappush(waiting, (left - served, j))
+        else:
+            done[j] = max(t + (used > 0), arrival[j] + 1)
 
 
 @kernel

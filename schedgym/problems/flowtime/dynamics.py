@@ -691,19 +691,13 @@ def has_no_latencies(simulator: Any) -> bool:
     return not simulator.latency
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("allocation", decode_allocation, decide_allocation),
-        ViewDynamics("priority", always_feasible, decide_priority_anywhere, has_no_latencies),
-        ViewDynamics("priority", always_feasible, decide_priority),
-        ViewDynamics("pick", decode_pick, decide_pick),
-        ViewDynamics("rule", always_feasible, decide_rule_anywhere, has_no_latencies),
-        ViewDynamics("rule", always_feasible, decide_rule),
-    ),
+VIEWS = (
+    ViewDynamics("allocation", decode_allocation, decide_allocation),
+    ViewDynamics("priority", always_feasible, decide_priority_anywhere, has_no_latencies),
+    ViewDynamics("priority", always_feasible, decide_priority),
+    ViewDynamics("pick", decode_pick, decide_pick),
+    ViewDynamics("rule", always_feasible, decide_rule_anywhere, has_no_latencies),
+    ViewDynamics("rule", always_feasible, decide_rule),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("priority", "pick"))

@@ -548,7 +548,7 @@ def validate(record: ScheduleRecord) -> None:
     the episode was truncated.
 
     Raises:
-        InvalidSchedule: naming the job or server at fault, and the slot.
+        InvalidSchedule: naming the row, or the job or server at fault and the slot.
     """
     workload = record.workload
     jobs, cluster = workload.jobs, workload.cluster

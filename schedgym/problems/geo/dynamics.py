@@ -1201,20 +1201,14 @@ def decide_pick(env: Environment, feasible: bool) -> None:
     s.picked = env.exchange.choices[0] if feasible else first_able(env, s.open_site)
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("assignment", decode_assignment, decide_assignment),
-        ViewDynamics("shares", decode_shares, decide_shares),
-        ViewDynamics("priority", always_feasible, decide_priority),
-        ViewDynamics("rule", always_feasible, decide_rule),
-        ViewDynamics("weights", decode_weights, decide_weights),
-        ViewDynamics("fair-rule", always_feasible, decide_fair_rule),
-        ViewDynamics("pick", decode_pick, decide_pick),
-    ),
+VIEWS = (
+    ViewDynamics("assignment", decode_assignment, decide_assignment),
+    ViewDynamics("shares", decode_shares, decide_shares),
+    ViewDynamics("priority", always_feasible, decide_priority),
+    ViewDynamics("rule", always_feasible, decide_rule),
+    ViewDynamics("weights", decode_weights, decide_weights),
+    ViewDynamics("fair-rule", always_feasible, decide_fair_rule),
+    ViewDynamics("pick", decode_pick, decide_pick),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("priority", "pick"))

@@ -324,7 +324,7 @@ def validate(record: ScheduleRecord) -> None:
     site j.
 
     Raises:
-        InvalidSchedule: naming the first task or site at fault.
+        InvalidSchedule: naming the first row, task or site at fault; the column of sites is ``server``.
     """
     tasks, slots = record.workload.tasks, record.workload.cluster["slots"]
     arrival = record.workload.jobs["arrival"]

@@ -731,17 +731,11 @@ def decide_plan(env: Environment, feasible: bool) -> None:
 # Kernels --------------------------------------------------------------------------------------
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("plan", decode_plan, decide_plan),
-        ViewDynamics("pick", decode_pick, decide_pick),
-        ViewDynamics("place", decode_place, decide_place),
-        ViewDynamics("search", decode_search, decide_search),
-    ),
+VIEWS = (
+    ViewDynamics("plan", decode_plan, decide_plan),
+    ViewDynamics("pick", decode_pick, decide_pick),
+    ViewDynamics("place", decode_place, decide_place),
+    ViewDynamics("search", decode_search, decide_search),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("pick", "place", "search"))

@@ -268,7 +268,7 @@ def validate(record: ScheduleRecord) -> None:
     have. Tasks do all their work, and all complete unless the episode was truncated.
 
     Raises:
-        InvalidSchedule: naming the first task, job, server or group at fault.
+        InvalidSchedule: naming the first row, task, job, server or group at fault.
     """
     workload = record.workload
     cpu = np.array(workload.cluster["cpu"], dtype=np.float64)

@@ -483,18 +483,12 @@ def serves_in_order(simulator: Any) -> bool:
     return simulator.parameters.serving == "order"
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("allocation", decode_allocation, decide_allocation),
-        ViewDynamics("prices", always_feasible, decide_prices),
-        ViewDynamics("priority", always_feasible, decide_priority_in_order, serves_in_order),
-        ViewDynamics("priority", always_feasible, decide_priority),
-        ViewDynamics("rule", decode_rule, decide_rule),
-    ),
+VIEWS = (
+    ViewDynamics("allocation", decode_allocation, decide_allocation),
+    ViewDynamics("prices", always_feasible, decide_prices),
+    ViewDynamics("priority", always_feasible, decide_priority_in_order, serves_in_order),
+    ViewDynamics("priority", always_feasible, decide_priority),
+    ViewDynamics("rule", decode_rule, decide_rule),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("priority", "prices"))

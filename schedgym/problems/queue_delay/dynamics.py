@@ -631,7 +631,7 @@ def observe_units(env: Environment) -> None:
 
 @helper
 def write_task_token(env: Environment, i: int, task: int, arriving: float) -> None:
-    """Write the token of one task that has not waited yet, with 1 for ``arriving`` if it arrives now."""
+    """Write the token of a task that is new in the window, as if it had not waited; ``arriving``: 1 or 0."""
     tokens = env.observation.task_tokens
     resources = env.jobs.demand.shape[1]
     for r in range(resources):
@@ -743,17 +743,11 @@ def begin(env: Environment) -> None:
     submit(env)
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("placement", decode_placement, decide_noted),
-        ViewDynamics("pick", decode_pick, decide_noted),
-        ViewDynamics("route", decode_route, decide_noted),
-        ViewDynamics("rule", always_feasible, decide_rule),
-    ),
+VIEWS = (
+    ViewDynamics("placement", decode_placement, decide_noted),
+    ViewDynamics("pick", decode_pick, decide_noted),
+    ViewDynamics("route", decode_route, decide_noted),
+    ViewDynamics("rule", always_feasible, decide_rule),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("placement", "pick", "route"))

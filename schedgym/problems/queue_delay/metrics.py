@@ -226,7 +226,7 @@ def validate(record: ScheduleRecord) -> None:
     sum to at most its capacity (up to the tolerance of the fitting test, and rounding).
 
     Raises:
-        InvalidSchedule: naming the first task or server at fault.
+        InvalidSchedule: naming the first row, task or server at fault.
     """
     jobs, cluster = record.workload.jobs, record.workload.cluster
     sizes = np.column_stack(list(cluster.values()))

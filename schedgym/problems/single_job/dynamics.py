@@ -689,19 +689,13 @@ def has_no_fallback(simulator: Any) -> bool:
     return simulator.parameters.fallback == "none"
 
 
-DYNAMICS = Dynamics(
-    __name__,
-    Environment,
-    begin,
-    advance,
-    observe,
-    (
-        ViewDynamics("plan", decode_plan, decide_plan),
-        ViewDynamics("place", decode_place, decide_place),
-        ViewDynamics("search", decode_search, decide_search, has_no_fallback),
-        ViewDynamics("search", decode_search, decide_search_or_fall_back),
-    ),
+VIEWS = (
+    ViewDynamics("plan", decode_plan, decide_plan),
+    ViewDynamics("place", decode_place, decide_place),
+    ViewDynamics("search", decode_search, decide_search, has_no_fallback),
+    ViewDynamics("search", decode_search, decide_search_or_fall_back),
 )
+DYNAMICS = Dynamics(__name__, Environment, begin, advance, observe, VIEWS)
 SCORING = Scoring(DYNAMICS, columns, ("place", "search"))
 
 access = DYNAMICS.access

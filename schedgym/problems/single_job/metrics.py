@@ -197,7 +197,7 @@ def validate(record: ScheduleRecord) -> None:
     unless ``server_caps`` is false). The energy is within the cap.
 
     Raises:
-        InvalidSchedule: naming the first task or group at fault.
+        InvalidSchedule: naming the first row, task or group at fault.
     """
     workload = record.workload
     load = np.asarray(workload.jobs["load"])

@@ -18,6 +18,7 @@ from schedgym.papers.guan2022.linear_programs import linear_completion_shares, l
 from schedgym.papers.guan2022.model import Instance, Job, Problem, View, make_instance, sharing_problem
 from tests.geo.instances import random_instance
 from tests.long import of_trials, trials
+from tests.tables import table
 
 SINGLE_2 = [(0,), (1,)]
 SINGLE_3 = [(0,), (1,), (2,)]
@@ -41,18 +42,7 @@ def matrix(shares: model.Shares, n: int, m: int) -> list[list[F]]:
 # Test vectors of the specification -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("btawj-fcfs", [4, 8, 10]),
-        ("btaaj-fcfs", [4, 7, 9]),
-        ("btawj-swag", [4, 11, 5]),
-        ("btaaj-swag", [4, 10, 5]),
-        ("scta", [4, 11, 4]),
-        ("ata", [4, 9, 4]),
-        ("ata-greedy", [4, 9, 4]),
-    ],
-)
+@pytest.mark.parametrize(("policy", "expected"), table(__file__, "test_v1_table_3_1"))
 def test_v1_table_3_1(policy: str, expected: list[int]) -> None:
     for options in ({}, {"literal": True, "together": True}):
         outcome = model.simulate_assign(TABLE_3_1, policy, **options)

@@ -17,6 +17,7 @@ from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Job, S
 from schedgym.papers.zheng2016.whole_tasks import _task_view_best
 from tests.partial_value import optima
 from tests.partial_value.instances import make_job, random_instance
+from tests.tables import table
 
 STRICT = (POWER, LOG)
 GENERAL = [name for name in model.DISCRETE if name != "deadline-aware"]
@@ -172,17 +173,7 @@ def test_metrics() -> None:
     assert model.metrics(instance, outcome) == model.Metrics(5, (0.25,), never_served=1, expired=2)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[1, 0.5]], "load"),
-        ([[0, 1.5]], "job 1"),
-        ([[0, -0.1]], "job 1"),
-        ([[0.5]], "amounts"),
-        ([[0, 0], [0, 1]], "job 1"),
-        ([[0, 0], [1, 0], [0, 1]], "after the last"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), table(__file__, "test_replay_rejects"))
 def test_replay_rejects(rows: list[list[float]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         model.replay(single((1, 2, 1, 1, 1), (1, 1, 1, 2, 1)), rows)
