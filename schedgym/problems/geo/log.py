@@ -64,11 +64,9 @@ def feed(trace: Trace) -> Feed:
     closed = np.array([not lists[site] for site in trace.site.astype(int).tolist()], dtype=np.bool_)
     where = trace.sites[int(trace.site[np.argmax(closed)])]
     detail = f"the first is at {where}, and the largest task takes {size}"
-    closed |= (
-        np.isin(trace.job, trace.job[closed]) if len(trace.job) else False
-    )  # a job ends with its last task
-    share = float(trace.work[closed].sum() / (trace.work.sum() or 1.0))
-    if share > MOST_LEFT_OUT and not closed.all():
+    if len(trace.job):  # a job ends with the last of its tasks
+        closed |= np.isin(trace.job, trace.job[closed])
+    if (share := trace.work[closed].sum() / (trace.work.sum() or 1.0)) > MOST_LEFT_OUT and not closed.all():
         reason = (
             f"machines: {100 * share:.3g}% of the work is of jobs with tasks that no machine at their sites"
         )
