@@ -560,7 +560,7 @@ def judge_all(runs: str, played: Evaluation) -> list[Judged]:
 def recomputed_elsewhere(run: Run, jobs: Jobs) -> Evaluation:
     """Run two policies that decide again at every end of a task, or not, at the ends of all that is swept."""
     swept = {"zipf": jobs.skews, "utilization": jobs.utilizations}
-    grid = {name: [values[0], values[-1]] for name, values in swept.items()}
+    grid = {name: sorted({values[0], values[-1]}) for name, values in swept.items()}
     some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
     return runs.aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
 
