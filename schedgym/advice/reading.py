@@ -32,7 +32,7 @@ from schedgym.traces.guess import (
 )
 from schedgym.traces.machines import Placed, size_text
 from schedgym.traces.pieces import column_names
-from schedgym.traces.units import Guess, refuse_span, settle_units, used_at_once
+from schedgym.traces.units import Guess, refuse_times, settle_units, used_at_once
 
 
 class How(TypedDict, total=False):
@@ -107,7 +107,7 @@ def read_log(log: Any, how: How) -> Log:
         trace, lines = log, (f"{log.name}: a trace that was read before",)
     else:
         trace, lines = _read(log, how)
-        refuse_span(trace, log, lines[:2][-1:])
+        refuse_times(trace, log, lines[:2][-1:])
     if servers is not None:
         trace = _with_servers(trace, servers, how)
     if not len(trace.machine_cores):

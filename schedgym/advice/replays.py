@@ -178,7 +178,9 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
     predicted = run(found, parts, policies, seed=seed, engine=make_engine("local", n_jobs)).outcomes
     result = compare_with_record(own_tasks(parts), predicted)
     if result is None:
-        raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts after submissions")
+        raise InvalidParameter(
+            f"start: the {trace.name} trace has no recorded starts, or too many before submissions"
+        )
     return result
 
 

@@ -116,8 +116,9 @@ def _check_outputs(given: Mapping[str, Any]) -> None:
                 raise InvalidParameter(f"--{name}: {value} would replace the file of {named[file]}")
             named[file] = f"--{name}"
         elif isinstance(value, str | Path | list):
-            texts = [text.partition("=")[2] for text in value] if isinstance(value, list) else [str(value)]
-            files = {os.path.realpath(part) for text in texts for part in (text, *text.split(","))}
+            texts = map(str, value if isinstance(value, list) else [value])
+            # NAME=FILE, FILE.py:NAME, A,B
+            files = {os.path.realpath(part) for text in texts for part in (text, *re.split("[=:,]", text))}
             named |= dict.fromkeys(filter(os.path.isfile, files), name)
 
 

@@ -574,11 +574,12 @@ class TableReader:
             if not isinstance(value, float) or math.isnan(value):
                 what = "a date (ISO 8601)" if form == "ISO8601" else f"a date as {form}"
                 raise ValueError(f"must be {what}, got {text[:40]!r}")
-            zoned = _ZONE.search(text) is not None
-            if self.layout.one_zone and self._zoned not in (None, zoned):
-                what = "a" if self._zoned else "no"
-                raise ValueError(f"must have {what} time zone, as dates before it, got {text[:40]!r}")
-            self._zoned = zoned
+            if self.layout.one_zone:
+                zoned = _ZONE.search(text) is not None
+                if self._zoned not in (None, zoned):
+                    what = "a" if self._zoned else "no"
+                    raise ValueError(f"must have {what} time zone, as dates before it, got {text[:40]!r}")
+                self._zoned = zoned
             return value
 
         return parse

@@ -236,7 +236,7 @@ def _refuse(trace: Trace, declared: Guess, source: Any, quantity: str, why: str)
     raise TraceFormatError(name_of(source), 0, field.sources[0], reason)
 
 
-def refuse_span(trace: Trace, source: Any, lines: Sequence[str]) -> None:
+def refuse_times(trace: Trace, source: Any, lines: Sequence[str]) -> None:
     """Raise TraceFormatError if a log cannot be what it was read as; the lines say how that was.
 
     If it or a job is longer than LONGEST_SPAN, or many jobs come within a second, or its times are dates in

@@ -166,6 +166,8 @@ REPLACED = [
     ["run", ID, "--policy", "fcfs", "--set", "trace=log.csv", "--json", "log.csv"],
     ["advise", "log.csv", "--machines", "store.db", "--json", "store.db"],
     ["advise", "log.csv", "--json", "link.csv"],
+    ["compare", ID, "--policies", "fcfs,log.csv:mine", "--json", "log.csv"],
+    ["compare", ID, "--policies", "search:store.db", "--csv", "store.db"],
 ]
 REPLACED += [
     [*command.split(), *arguments, flag, word]
