@@ -27,11 +27,12 @@ T = TypeVar("T")
 
 LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
 LISTS = (tuple, Sequence)
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader: it reads 1e-4 as a number, and refuses doubled keys and aliases."""
+    """YAML's safe loader: 1e-4 is a number, and it refuses doubled keys, aliases, and 010 and 1:30."""
     yaml = require("yaml")
 
     base: Any = yaml.SafeLoader
@@ -55,16 +56,21 @@ def _loader() -> Any:
                 names.add(name)
             return super().construct_mapping(node, deep)
 
+        def construct_scalar(self, node: Any) -> Any:
+            if node.tag in NUMBERS and re.match("[-+]?0_*[0-9]|.*:", node.value):
+                said = f"{node.value}: is a number of base 8 or 60 in YAML: write it in decimals, or in quotes"
+                raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+            return super().construct_scalar(node)
+
         def construct_yaml_int(self, node: Any) -> int:
             value = int(super().construct_yaml_int(node))
             if abs(value) >= 2**63:
                 raise yaml.constructor.ConstructorError(None, None, "number out of range", node.start_mark)
             return value
 
-    number = "tag:yaml.org,2002:"
-    Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
+    Loader.add_constructor(NUMBERS[0], Loader.construct_yaml_int)
     exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver(f"{number}float", exponent, list("-+0123456789"))
+    Loader.add_implicit_resolver(NUMBERS[1], exponent, list("-+0123456789"))
     return Loader
 
 

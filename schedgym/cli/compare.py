@@ -383,7 +383,7 @@ def _print_statements(evaluation: "Evaluation") -> None:
             (
                 f"{setting}: {text}" if setting else text,
                 f"{100 * item.statement.by:.0f}%" if item.statement.by else "better",
-                "-" if math.isnan(item.gain) else f"{100 * item.gain:+.1f}%",
+                "-" if math.isnan(item.gain) else f"{percent_text(100 * item.gain)}%",
                 interval_text(100 * item.low, 100 * item.high),
                 item.verdict,
                 item.statement.source,

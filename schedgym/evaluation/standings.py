@@ -88,7 +88,7 @@ class Setting:
         parameters: the parameters that the sweep fixed or varied.
         label: text of those that differ between the board's settings; "" if there is one setting.
         episodes: (seed, episode) of each column of the entries' tables.
-        entries: one per policy, the best mean first.
+        entries: one per policy, as :func:`_ranked` sorts them.
     """
 
     parameters: dict[str, Any]
@@ -273,7 +273,7 @@ def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, 
 
 
 def _ranked(entries: list[Entry], comparison: Comparison, reference: str) -> list[Entry]:
-    """Entries of a setting with their statistics: the best mean first, those without a mean last."""
+    """Entries with their statistics: the best mean first, but means over fewer episodes come later."""
     tables, confidence, sign = comparison.tables, comparison.confidence, comparison.metric.sign
     baselines = [entry.policy for entry in entries if not entry.trainings]
     ratios = comparison.ratios()
@@ -290,4 +290,4 @@ def _ranked(entries: list[Entry], comparison: Comparison, reference: str) -> lis
             entry.against = comparison.against(label, reference)
         if entry.trainings:
             entry.improvement = comparison.improvement([label], baselines)
-    return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), sign * entry.mean.value))
+    return sorted(entries, key=lambda entry: (-entry.episodes, sign * entry.mean.value))

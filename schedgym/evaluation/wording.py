@@ -241,7 +241,7 @@ def percent_text(value: float) -> str:
         return "-"
     if abs(value) >= 1e6:
         return f"{value:+.1e}"
-    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
+    return f"{value + 0.0:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"  # no minus in front of a 0
 
 
 def describe_space(space: Any) -> str:

@@ -35,7 +35,7 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
-from schedgym.evaluation.wording import estimate_text, number
+from schedgym.evaluation.wording import estimate_text, number, percent_text
 from tests.evaluation.test_gantt import played
 from tests.long import long
 
@@ -301,15 +301,18 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
     with ResultsStore(tmp_path / "results.db", "w") as store:
         setting = next(s for s in store.settings() if s.id == PARTIAL)
         line = Line(setting, "part", {"policy": "edf"}, None, "part")
-        store.add(Unit(line, 0, 0, 2), ["value"], np.zeros((2, 1)))
+        easiest = int(np.argmax(boards(folder)[PARTIAL].settings[0].entries[0].bounds[:4]))
+        best = boards(folder)[PARTIAL].settings[0].entries[0].bounds[easiest]
+        store.add(Unit(line, 0, easiest, 1), ["value"], np.array([[best]]))
         for training in (0, 1):  # two trainings that met no episode in common
             line = Line(setting, "apart", {"agent": "x"}, training, f"apart {training}")
             store.add(Unit(line, training, 0, 2), ["value"], np.zeros((2, 1)))
     setting = boards(tmp_path)[PARTIAL].settings[0]
-    entry, rival = setting.entry("part"), setting.entry("concave").table[0, :2]
-    assert entry.episodes == 2 and len(setting.episodes) == 8
-    assert entry.against.difference.value == pytest.approx(-rival.mean())
-    apart = setting.entries[-1]
+    entry, rival = setting.entry("part"), setting.entry("concave").table[0, easiest]
+    assert entry.episodes == 1 and len(setting.episodes) == 8
+    assert entry.against.difference.value == pytest.approx(best - rival)
+    *complete, last, apart = setting.entries
+    assert last is entry and entry.mean.value > complete[0].mean.value, "of an easy episode: not the best"
     assert apart.policy == "apart" and apart.episodes == 0 and math.isnan(apart.mean.value)
     pytest.importorskip("plotly")
     assert write_report(tmp_path / "results.db", tmp_path / "r.html", schedules=False) == []
@@ -331,6 +334,7 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
 def test_numbers_are_short(value, like, digits, text):
     assert number(value, like, digits) == text
     assert (like, digits) != (None, 4) or estimate_text(Estimate(value)) == text  # without an interval
+    assert percent_text(-0.0) == "+0.0"
     assert estimate_text(Estimate(2.0, 1.0, 3.0), 100, "%") == "200.0% [100.0, 300.0]%"
 
 
