@@ -122,10 +122,7 @@ def value_text(value: Any) -> str:
 
 def short_value(value: Any) -> str:
     """A parameter's value; of a path, its last part."""
-    value = "none" if value is None else value
-    if isinstance(value, float):
-        return f"{value:g}"
-    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+    return Path(value).name if isinstance(value, str) and "/" in value else value_text(value)
 
 
 def metric_text(metric: Metric, mean: bool = False) -> str:
