@@ -27,12 +27,11 @@ T = TypeVar("T")
 
 LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
 LISTS = (tuple, Sequence)
-NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader: 1e-4 is a number, and it refuses doubled keys, aliases, and 010 and 1:30."""
+    """YAML's safe loader: 1e-4 is a number, 010 and 1:30 are texts; it refuses doubled keys and aliases."""
     yaml = require("yaml")
 
     base: Any = yaml.SafeLoader
@@ -56,21 +55,20 @@ def _loader() -> Any:
                 names.add(name)
             return super().construct_mapping(node, deep)
 
-        def construct_scalar(self, node: Any) -> Any:
-            if node.tag in NUMBERS and re.match("[-+]?0_*[0-9]|.*:", node.value):
-                said = f"{node.value}: is a number of base 8 or 60 in YAML: write it in decimals, or in quotes"
-                raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
-            return super().construct_scalar(node)
-
         def construct_yaml_int(self, node: Any) -> int:
             value = int(super().construct_yaml_int(node))
             if abs(value) >= 2**63:
                 raise yaml.constructor.ConstructorError(None, None, "number out of range", node.start_mark)
             return value
 
-    Loader.add_constructor(NUMBERS[0], Loader.construct_yaml_int)
-    exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver(NUMBERS[1], exponent, list("-+0123456789"))
+    number = "tag:yaml.org,2002:"
+    Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
+    exact = r"(?i)[-+]?((?=.*[.e])([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(e[-+]?[0-9]+)?|\.inf|\.nan)$"
+    Loader.add_implicit_resolver(f"{number}float", re.compile(exact), list("-+0123456789"))
+    whole = r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+)$"
+    ours = {f"{number}int": re.compile(whole), f"{number}float": re.compile(exact)}
+    for known in Loader.yaml_implicit_resolvers.values():
+        known[:] = [(tag, ours.get(tag, pattern)) for tag, pattern in known]
     return Loader
 
 

@@ -128,11 +128,7 @@ def acting_parameters(
 
 
 def check_acting(problem: Problem, given: Mapping[str, Any], acting: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters under which a policy wants to act.
-
-    Raises:
-        InvalidParameter: if they change more of ``given`` than what is visible and how the policy acts.
-    """
+    """``acting``; InvalidParameter if it changes more of ``given`` than what is visible and how to act."""
     free = {*ACTING, *tokens_of(problem.name).acting}
     fixed = [{name: own[name] for name in own if name not in free} for own in (given, acting)]
     if len({json.dumps(own, sort_keys=True, default=repr) for own in fixed}) > 1:

@@ -17,7 +17,7 @@ import numpy as np
 from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
-from schedgym.evaluation.comparison import Comparison, Difference, Evaluation, Improvement, resamples_of
+from schedgym.evaluation.comparison import NAN, Comparison, Difference, Evaluation, Improvement, resamples_of
 from schedgym.evaluation.plan import Setting as Stored
 from schedgym.evaluation.statistics import (
     Estimate,
@@ -31,7 +31,6 @@ from schedgym.evaluation.wording import setting_text
 Episode = tuple[int, int]
 
 DRAWS = 1_000_000  # numbers drawn for one interval
-NAN = float("nan")
 
 
 @dataclasses.dataclass
@@ -98,9 +97,8 @@ class Setting:
 
     @property
     def bound(self) -> float:
-        """Mean bound of the episodes; nan: none."""
-        known = self.entries[0].bounds[~np.isnan(self.entries[0].bounds)]
-        return float(known.mean()) if known.size else NAN
+        """Mean bound of the episodes; nan: one of them has none."""
+        return float(np.mean(self.entries[0].bounds))
 
     def entry(self, policy: str) -> Entry | None:
         """The entry of a policy."""

@@ -38,6 +38,7 @@ from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.evaluation.wording import estimate_text, number, percent_text
 from tests.evaluation.test_gantt import played
 from tests.long import long
+from tests.tables import table
 
 QUEUE, PARTIAL = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
 SETTINGS = {"tasks": 40, "servers": [2, 3], "arrival_rate": 10.0}
@@ -318,19 +319,7 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
     assert write_report(tmp_path / "results.db", tmp_path / "r.html", schedules=False) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "like", "digits", "text"),
-    [
-        (1234.5678, None, 4, "1,235"),
-        (0.012347, None, 4, "0.01235"),
-        (0.1, 1234.0, 4, "0"),
-        (-3.14159, None, 3, "−3.14"),
-        (0.0, None, 4, "0"),
-        (math.nan, None, 4, "–"),
-        (math.inf, None, 4, "∞"),
-        (2.5e9, None, 4, "2.500e+09"),
-    ],
-)
+@pytest.mark.parametrize(("value", "like", "digits", "text"), table(__file__, "test_numbers_are_short"))
 def test_numbers_are_short(value, like, digits, text):
     assert number(value, like, digits) == text
     assert (like, digits) != (None, 4) or estimate_text(Estimate(value)) == text  # without an interval
