@@ -20,7 +20,7 @@ from schedgym.agents.files import list_pretrained, load_agent, save_agent
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import figures, gantt, plot
+from schedgym.evaluation import figures, gantt, plot, report
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.pictures import MARKS
 from schedgym.evaluation.report import write_report
@@ -295,6 +295,14 @@ def test_ratios_are_to_the_best_of_the_episode(folder):
     assert setting.entries[0].mean.value >= setting.entries[1].mean.value
     assert setting.bound >= setting.entries[0].mean.value
     assert all(entry.gap.value >= -1e-9 for entry in setting.entries)
+
+
+def test_those_that_tie_are_all_first(folder):
+    board = boards(folder)[QUEUE]
+    for setting in board.settings:
+        setting.entries[1] = dataclasses.replace(setting.entries[0], policy=setting.entries[1].policy)
+    page = report._Page([board], [], [], "", [""], 0.95)
+    assert sum(first for *_, first in page.overall(board)) == 2 * len(board.settings)
 
 
 def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
