@@ -297,12 +297,14 @@ def test_ratios_are_to_the_best_of_the_episode(folder):
     assert all(entry.gap.value >= -1e-9 for entry in setting.entries)
 
 
-def test_those_that_tie_are_all_first(folder):
+def test_those_that_tie_are_all_first_and_repeated_episodes_are_said(folder):
     board = boards(folder)[QUEUE]
     for setting in board.settings:
         setting.entries[1] = dataclasses.replace(setting.entries[0], policy=setting.entries[1].policy)
     page = report._Page([board], [], [], "", [""], 0.95)
     assert sum(first for *_, first in page.overall(board)) == 2 * len(board.settings)
+    board.settings[1].parameters["trace"] = "t.csv"
+    assert "All seeds have the same windows of a trace" in page.render("title", "store", "")
 
 
 def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
