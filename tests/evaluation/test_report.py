@@ -559,7 +559,7 @@ def test_tooltips(opened):
     shown = "document.getElementById('tip').classList.contains('on')"
     hover(opened, f"#{section} th button[data-tip*='Rank']", f"return {shown}")
     tip = opened.find_element("id", "tip")
-    assert tip.text == "Rank of the mean in its setting." and tip.is_displayed()
+    assert tip.text == "Rank of the mean; those over fewer episodes come later." and tip.is_displayed()
     hover(opened, "h1", f"return !{shown}")
 
 
