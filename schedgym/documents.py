@@ -31,7 +31,7 @@ LISTS = (tuple, Sequence)
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader: it reads 1e-4 as a number, and refuses doubled keys and aliases."""
+    """YAML's safe loader: 1e-4 is a number, 010 and 1:30 are texts; it refuses doubled keys and aliases."""
     yaml = require("yaml")
 
     base: Any = yaml.SafeLoader
@@ -63,8 +63,12 @@ def _loader() -> Any:
 
     number = "tag:yaml.org,2002:"
     Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
-    exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver(f"{number}float", exponent, list("-+0123456789"))
+    exact = r"(?i)[-+]?((?=.*[.e])([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(e[-+]?[0-9]+)?|\.inf|\.nan)$"
+    Loader.add_implicit_resolver(f"{number}float", re.compile(exact), list("-+0123456789"))
+    whole = r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+)$"
+    ours = {f"{number}int": re.compile(whole), f"{number}float": re.compile(exact)}
+    for known in Loader.yaml_implicit_resolvers.values():
+        known[:] = [(tag, ours.get(tag, pattern)) for tag, pattern in known]
     return Loader
 
 

@@ -105,7 +105,7 @@ def _comparison(comparison: Any, title: str) -> Sheet:
             ]
         )
     if comparison.run.bound is not None:
-        label = f"bound: no policy has {'less' if less else 'more'}"
+        label = f"bound in this replay: no policy has {'less' if less else 'more'}"
         rows += [None, [label, show(comparison.run.bound), *[""] * 8]]
     return Sheet(title, headings, rows)
 

@@ -3,9 +3,10 @@
 The score of an instance is (reference - value) / (reference - best known), whether less is better or more. A
 difference of reference and best known below LEAST of what the reference usually is, in the mean over the
 set's instances of the same size, counts as that much: where the paper's algorithm is the best that is known,
-or nearly, the best known schedule has less than 1, and no instance outweighs the others. An instance that was
-refused has the paper's own schedule and the score 0. The score of a set is the mean, with a bootstrap
-interval: the instances are paired, as the reference met the same ones.
+or nearly, the best known schedule has less than 1. A score has no lower end: of a candidate that is much
+worse than the paper's algorithm, a few instances may decide the mean. An instance that was refused has the
+paper's own schedule and the score 0. The score of a set is the mean, with a bootstrap interval: the instances
+are paired, as the reference met the same ones.
 """
 
 from __future__ import annotations

@@ -36,10 +36,9 @@ from schedgym.core.policy_files import names_policy_file
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
-from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, printable
-from schedgym.evaluation.plan import baseline
+from schedgym.evaluation.plan import baseline, check_acting
 
 LONGEST = 2**16  # bytes of an answer in JSON, and those that are read at once
 STARTING = 120.0  # s of CPU time for each part of the start: to restrict itself, to load the candidate
@@ -47,7 +46,6 @@ PATIENCE = 3600.0  # s on the clock for each part of the start
 LOOK = 50  # ms between two looks at the CPU time of a process that has not answered
 ALIGNED = 64  # bytes
 MOST_STOPS = 3  # processes that may end early in a batch before its remaining instances are refused
-ACTING = ("view", "observation", "action_mask")
 ENVIRONMENT = ("PATH", "HOME", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT")  # what it gets of this process's own
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -331,13 +329,9 @@ def prepare(instances: Sequence[Instance], acting: Mapping[str, Any]) -> Simulat
         InvalidParameter: if these change more than what is visible and how the candidate acts.
     """
     given, id, problem = instances[0].parameters, instances[0].id, instances[0].problem
-    free = {*ACTING, *tokens_of(problem.name).acting}
     if not isinstance(acting, dict):
         raise InvalidParameter("a candidate must give its parameters as a dict")
-    fixed = {name: value for name, value in acting.items() if name not in free}
-    if canonical(fixed) != canonical({name: given[name] for name in given if name not in free}):
-        raise InvalidParameter(f"a candidate may set {', '.join(sorted(free))}, and nothing else")
-    built = problem.build(id, baseline(problem, id, acting))
+    built = problem.build(id, baseline(problem, id, check_acting(problem, given, acting)))
     simulator: Simulator = problem.module("simulator").make_simulator(built, len(instances), id)
     for index, instance in enumerate(instances):
         workload = instance.workload()

@@ -383,7 +383,7 @@ def _print_statements(evaluation: "Evaluation") -> None:
             (
                 f"{setting}: {text}" if setting else text,
                 f"{100 * item.statement.by:.0f}%" if item.statement.by else "better",
-                "-" if math.isnan(item.gain) else f"{100 * item.gain:+.1f}%",
+                "-" if math.isnan(item.gain) else f"{percent_text(100 * item.gain)}%",
                 interval_text(100 * item.low, 100 * item.high),
                 item.verdict,
                 item.statement.source,
@@ -499,7 +499,8 @@ def _print_tuned(plan: Plan, evaluation: "Evaluation") -> None:
         where = "these parameters" if own == plan.fixed else options_text(own) or "the default parameters"
         say(f"tuned: {label} {options_text(entry['options'])}, found on {where}")
         first = entry.get("choosing", [0])[0]
-        if own.get("trace") is not None and own["trace"] == plan.fixed.get("trace"):
+        traces = {Path(path).name for path in (plan.fixed.get("trace"), *plan.grid.get("trace", ())) if path}
+        if own.get("trace") is not None and Path(own["trace"]).name in traces:
             if evaluation.seed != 0 or evaluation.episodes > first:
                 say(f"these windows may be among those of the tuning: --seed 0 --episodes {first} has others")
 

@@ -130,7 +130,7 @@ def _print_judgement(found: Any) -> None:
     else:
         relative, low, high = (100 * judged[name] for name in ("relative", "relative_low", "relative_high"))
         text = f"{percent_text(relative)}% ({interval_text(low, high, percent_text)})"
-        verdict = "better" if found.improves else "the default is as good"
+        verdict = "better" if found.improves else "not certainly better, so the default stays"
         say(f"best: {options_text(found.best)}; on {count} other episodes {text}: {verdict}")
     if 1 < count < FEW:
         say(f"only {count} episodes: intervals of so few tend to be too narrow")

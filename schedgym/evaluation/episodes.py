@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import json
 import math
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation.engines import Failure
-from schedgym.evaluation.plan import Entrant, Unit, baseline, code_version, resolve_id
+from schedgym.evaluation.plan import Entrant, Unit, baseline, code_version, named_files, resolve_id
 from schedgym.playing import policy_rng, steps
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
@@ -137,8 +138,6 @@ def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
     objective = outcome.metrics[metric.name]
     total = -metric.sign * outcome.total
     error, scale = abs(total - objective), max(abs(total), abs(objective))
-    if error <= RELATIVE_TOLERANCE * scale:
-        return
     # a delay much smaller than the clock is known to the clock's rounding only
     if not error <= RELATIVE_TOLERANCE * scale + slack_of(env.simulator.workload(0)):
         raise RuntimeError(
@@ -209,7 +208,9 @@ class Environments:
         if setting != self._setting:
             self._made.clear()
             self._setting = setting
-        key = json.dumps([id, parameters], sort_keys=True, default=repr)
+        named = [parameters[name] for name in named_files(parameters)]
+        written = [os.stat(path).st_mtime_ns for path in named if os.path.exists(path)]
+        key = json.dumps([id, parameters, written], sort_keys=True, default=repr)
         env = self._made.pop(key, None) or make_env(id, parameters)
         self._made[key] = env  # the one used last is the last
         if len(self._made) > self.most:

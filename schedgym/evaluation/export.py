@@ -204,12 +204,8 @@ def write_csv(stream: IO[Any], frames: Iterable[pd.DataFrame]) -> int:
 
 def _with_texts(frame: pd.DataFrame, show: Callable[[str], str]) -> pd.DataFrame:
     """A frame with other texts in its columns and as their names."""
-
-    def shown(value: Any) -> Any:
-        return show(value) if isinstance(value, str) else value
-
     texts = {
-        str(name): column.map(shown).astype(column.dtype)
+        str(name): column.map(lambda own: show(own) if isinstance(own, str) else own).astype(column.dtype)
         for name, column in frame.items()
         if column.dtype.kind == "O"
     }

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import inspect
 import itertools
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec, make_policy, resolve_policy_name
 from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
@@ -39,6 +41,8 @@ SHARED = (
     *("core", "solvers", "traces", "problems", "documents.py", "envs.py", "playing.py", "spaces.py"),
     *("evaluation/episodes.py", "evaluation/plan.py"),
 )
+#: parameters that are how a policy acts, with those of :attr:`~schedgym.core.tokens.Tokens.acting`
+ACTING = ("view", "observation", "action_mask")
 DRAWING = ("render.py",)  # of a problem
 KINDS = (".py", ".yaml", ".json")
 
@@ -101,12 +105,12 @@ def acting_parameters(
     registered one, without those that have no effect in its view: that of the id's ``baseline_parameters``,
     or if it cannot act there, the first in which it can. Where they choose the view, its environment refuses
     what has no effect there. A policy with a method ``acting_parameters`` (a trained agent) returns its own
-    parameters from it.
+    parameters from it; InvalidParameter if it would meet other episodes than its rivals with them.
     """
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
     if own is not None:
-        return dict(own(id, values))
+        return check_acting(problem, values, dict(own(id, values)))
     view = preferred = problem.ids[id].baseline_parameters.get("view")
     if "view" in values or preferred is None:
         return values
@@ -121,6 +125,15 @@ def acting_parameters(
         view = spec.acting_view(preferred, [view.name for view in problem.views])
     kept = {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
     return kept if view == preferred else {**kept, "view": view}
+
+
+def check_acting(problem: Problem, given: Mapping[str, Any], acting: dict[str, Any]) -> dict[str, Any]:
+    """``acting``; InvalidParameter if it changes more of ``given`` than what is visible and how to act."""
+    free = {*ACTING, *tokens_of(problem.name).acting}
+    fixed = [{name: own[name] for name in own if name not in free} for own in (given, acting)]
+    if len({json.dumps(own, sort_keys=True, default=repr) for own in fixed}) > 1:
+        raise InvalidParameter(f"a policy may set {', '.join(sorted(free))}, and must keep all else")
+    return acting
 
 
 def expand_grid(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

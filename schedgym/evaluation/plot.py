@@ -134,11 +134,9 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
         series += _strip(own, row, values[known], entry.mean, told)
     label = f"{metric_text(board.metric)} of each episode"
     panel = Panel(label, "", series, kind="means", x_scale="value", rows=rows)
-    bounds = setting.entries[0].bounds
-    bounds = bounds[~np.isnan(bounds)]
-    if not bounds.size:
+    if math.isnan(setting.bound):
         return panel
-    name = _bound_name(board)
+    name, bounds = _bound_name(board), setting.entries[0].bounds
     if axis_of(panel, "x").scale == "log" and not (bounds > 0).any():
         return dataclasses.replace(panel, rows=[*rows, f"{name}: 0"])  # off the axis
     mean = estimate(bounds, confidence=confidence)

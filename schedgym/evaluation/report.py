@@ -287,15 +287,15 @@ class _Page:
         return facts
 
     def overall(self, board: Board) -> list[tuple[Estimate, str, int, int]]:
-        """(factor to the best, policy, settings, times it was first), best first; empty for one setting."""
+        """(factor to the best, policy, episodes, times it was first), best first; empty for one setting."""
         found = []
         for policy in board.policies if len(board.settings) > 1 else ():
             estimate = board.overall(policy, self.confidence)
             if not math.isnan(estimate.value):
-                ran = sum(setting.entry(policy) is not None for setting in board.settings)
-                first = sum(s.entries[0].policy == policy for s in board.settings)
-                found.append((estimate, policy, ran, first))
-        return sorted(found, key=lambda item: item[0].value)
+                own = [(e, s.entries[0]) for s in board.settings if (e := s.entry(policy)) is not None]
+                first = sum((e.episodes, e.mean.value) == (b.episodes, b.mean.value) for e, b in own)
+                found.append((estimate, policy, sum(e.episodes for e, _ in own), first))
+        return sorted(found, key=lambda item: (-item[2], item[0].value))
 
     def line(self, board: Board, entry: Entry, setting: Setting) -> dict[str, str]:
         """Positions of the mean, the ends of its interval and the bound on a line, and the tooltip's text."""

@@ -17,7 +17,7 @@ import numpy as np
 from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
-from schedgym.evaluation.comparison import Comparison, Difference, Evaluation, Improvement, resamples_of
+from schedgym.evaluation.comparison import NAN, Comparison, Difference, Evaluation, Improvement, resamples_of
 from schedgym.evaluation.plan import Setting as Stored
 from schedgym.evaluation.statistics import (
     Estimate,
@@ -31,7 +31,6 @@ from schedgym.evaluation.wording import setting_text
 Episode = tuple[int, int]
 
 DRAWS = 1_000_000  # numbers drawn for one interval
-NAN = float("nan")
 
 
 @dataclasses.dataclass
@@ -88,7 +87,7 @@ class Setting:
         parameters: the parameters that the sweep fixed or varied.
         label: text of those that differ between the board's settings; "" if there is one setting.
         episodes: (seed, episode) of each column of the entries' tables.
-        entries: one per policy, the best mean first.
+        entries: one per policy, as :func:`_ranked` sorts them.
     """
 
     parameters: dict[str, Any]
@@ -98,9 +97,8 @@ class Setting:
 
     @property
     def bound(self) -> float:
-        """Mean bound of the episodes; nan: none."""
-        known = self.entries[0].bounds[~np.isnan(self.entries[0].bounds)]
-        return float(known.mean()) if known.size else NAN
+        """Mean bound of the episodes; nan: one of them has none."""
+        return float(np.mean(self.entries[0].bounds))
 
     def entry(self, policy: str) -> Entry | None:
         """The entry of a policy."""
@@ -273,7 +271,7 @@ def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, 
 
 
 def _ranked(entries: list[Entry], comparison: Comparison, reference: str) -> list[Entry]:
-    """Entries of a setting with their statistics: the best mean first, those without a mean last."""
+    """Entries with their statistics: the best mean first, but means over fewer episodes come later."""
     tables, confidence, sign = comparison.tables, comparison.confidence, comparison.metric.sign
     baselines = [entry.policy for entry in entries if not entry.trainings]
     ratios = comparison.ratios()
@@ -290,4 +288,4 @@ def _ranked(entries: list[Entry], comparison: Comparison, reference: str) -> lis
             entry.against = comparison.against(label, reference)
         if entry.trainings:
             entry.improvement = comparison.improvement([label], baselines)
-    return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), sign * entry.mean.value))
+    return sorted(entries, key=lambda entry: (-entry.episodes, sign * entry.mean.value))

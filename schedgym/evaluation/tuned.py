@@ -52,7 +52,9 @@ def read_tuned(source: str | Path = SHIPPED) -> list[dict[str, Any]]:
         for name, kind in FIELDS.items():
             if not isinstance(entry, Mapping) or not isinstance(entry.get(name), kind):
                 raise InvalidParameter(f"{path}: tuned[{i}]: {name} is missing, or not a {kind.__name__}")
-    return [{**entry, "options": _plain(entry["options"])} for entry in entries]
+        options = entry["options"].items()  # JSON's lists were tuples
+        entry["options"] = {name: tuple(own) if isinstance(own, list) else own for name, own in options}
+    return entries
 
 
 def find_tuned(
@@ -93,8 +95,3 @@ def find_tuned(
 def tuned_options(id: str, policies: Iterable[str], **where: Any) -> dict[str, dict[str, Any]]:
     """Policy -> its options in :func:`find_tuned`, for the argument ``options`` of evaluations."""
     return {name: entry["options"] for name, entry in find_tuned(id, policies, **where).items()}
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as Python has them: JSON's lists were tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}

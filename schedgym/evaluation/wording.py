@@ -122,10 +122,7 @@ def value_text(value: Any) -> str:
 
 def short_value(value: Any) -> str:
     """A parameter's value; of a path, its last part."""
-    value = "none" if value is None else value
-    if isinstance(value, float):
-        return f"{value:g}"
-    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+    return Path(value).name if isinstance(value, str) and "/" in value else value_text(value)
 
 
 def metric_text(metric: Metric, mean: bool = False) -> str:
@@ -241,7 +238,7 @@ def percent_text(value: float) -> str:
         return "-"
     if abs(value) >= 1e6:
         return f"{value:+.1e}"
-    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
+    return f"{value + 0.0:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"  # no minus in front of a 0
 
 
 def describe_space(space: Any) -> str:

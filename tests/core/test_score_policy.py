@@ -1,6 +1,7 @@
 """A policy as one expression: its program, its columns, and what it decides."""
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import schedgym
 from schedgym.core.expression import Expression
 from schedgym.core.policy import get_policy_spec, make_policy
 from schedgym.core.score_policy import score_rows
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.episodes import make_env
 
 QUEUE, FLOW = "schedgym/QueueDelay-v0", "schedgym/FlowtimePacking-v0"
 BUSY = {"servers": 2, "tasks": 60, "window": "all"}
@@ -54,6 +57,16 @@ def test_an_expression_is_the_heuristic_that_it_writes_down():
     delays = frame[frame.metric == "mean_delay"].pivot(index="episode", columns="policy", values="value")
     assert (delays["score: -execution"] == delays["bf-exec"]).all() and (delays["bf-exec"] > 0).all()
     assert schedgym.score(QUEUE, "-execution", episodes=5, parameters=BUSY) == delays["bf-exec"].mean()
+
+
+def test_a_workload_file_that_was_written_anew_is_read_anew(tmp_path):
+    path, env, found = tmp_path / "w.json", make_env(QUEUE, BUSY), []
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        save_workload(env.simulator.workload(0), path)
+        os.utime(path, (seed, seed))
+        found.append(schedgym.score(QUEUE, "-execution", episodes=1, parameters={"workload": str(path)}))
+    assert found[0] != found[1]
 
 
 def test_views_with_ranks():

@@ -18,6 +18,7 @@ from schedgym.documents import read_yaml
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, judging, list_claims, list_figures
 from schedgym.papers.paper import PAPERS
 from schedgym.papers.verdicts import statements
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -114,16 +115,7 @@ def test_cards_show_the_start_of_the_training_where_it_was_run(tables, monkeypat
 
 @pytest.mark.parametrize(
     ("verdict", "better", "rival", "difference", "judged"),
-    [
-        ("better", "min", 50.0, -0.1, "won"),
-        ("not different", "min", 50.0, 20.0, "level"),
-        ("worse", "min", 50.0, 0.4, "level"),
-        ("worse", "min", 50.0, 0.6, "lost"),
-        ("worse", "max", 50.0, -0.6, "lost"),
-        # below 1% of 100, the mean at the default parameters, 1% of that counts
-        ("worse", "min", 0.9, 0.8, "level"),
-        ("worse", "min", 0.0, 1.1, "lost"),
-    ],
+    table(__file__, "test_an_agent_wins_is_level_or_loses_in_a_setting"),
 )
 def test_an_agent_wins_is_level_or_loses_in_a_setting(
     tables, verdict: str, better: str, rival: float, difference: float, judged: str

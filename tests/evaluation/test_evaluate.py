@@ -10,7 +10,7 @@ import schedgym
 from schedgym.agents.agent_policy import make_agent
 from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
-from schedgym.core.policy import list_policies, register_policy
+from schedgym.core.policy import list_policies, make_policy, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_comparison
 from schedgym.evaluation.figures import formulas
@@ -147,6 +147,14 @@ def test_a_refused_action_tells_the_view():
     message = r"^mine, view 'placement': action: .*another view.*\{\"view\": \.\.\.\}.*acting_parameters"
     with pytest.raises(InvalidAction, match=message):
         evaluate(ID, {"mine": Scores()}, 1, parameters=SMALL)
+
+
+@pytest.mark.parametrize("change", [lambda given: {}, lambda given: {**given, "arrival_rate": 1.0}])
+def test_a_policy_plays_the_problem_that_its_rivals_play(change):
+    mine = make_policy("queue-delay/fcfs")
+    mine.acting_parameters = lambda id, given: {"view": "placement", **change(given)}
+    with pytest.raises(InvalidParameter, match="a policy may set action_mask, .*, and must keep all else"):
+        evaluate(ID, {"mine": mine, "ff": "ff"}, 1, parameters=SMALL)
 
 
 def test_bad_environments():

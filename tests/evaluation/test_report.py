@@ -20,7 +20,7 @@ from schedgym.agents.files import list_pretrained, load_agent, save_agent
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import figures, gantt, plot
+from schedgym.evaluation import figures, gantt, plot, report
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.pictures import MARKS
 from schedgym.evaluation.report import write_report
@@ -35,9 +35,10 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
-from schedgym.evaluation.wording import estimate_text, number
+from schedgym.evaluation.wording import estimate_text, number, percent_text
 from tests.evaluation.test_gantt import played
 from tests.long import long
+from tests.tables import table
 
 QUEUE, PARTIAL = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
 SETTINGS = {"tasks": 40, "servers": [2, 3], "arrival_rate": 10.0}
@@ -296,41 +297,43 @@ def test_ratios_are_to_the_best_of_the_episode(folder):
     assert all(entry.gap.value >= -1e-9 for entry in setting.entries)
 
 
+def test_those_that_tie_are_all_first_and_repeated_episodes_are_said(folder):
+    board = boards(folder)[QUEUE]
+    for setting in board.settings:
+        setting.entries[1] = dataclasses.replace(setting.entries[0], policy=setting.entries[1].policy)
+    page = report._Page([board], [], [], "", [""], 0.95)
+    assert sum(first for *_, first in page.overall(board)) == 2 * len(board.settings)
+    board.settings[1].parameters["trace"] = "t.csv"
+    assert "All seeds have the same windows of a trace" in page.render("title", "store", "")
+
+
 def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
     shutil.copy(folder / "results.db", tmp_path / "results.db")
     with ResultsStore(tmp_path / "results.db", "w") as store:
         setting = next(s for s in store.settings() if s.id == PARTIAL)
         line = Line(setting, "part", {"policy": "edf"}, None, "part")
-        store.add(Unit(line, 0, 0, 2), ["value"], np.zeros((2, 1)))
+        easiest = int(np.argmax(boards(folder)[PARTIAL].settings[0].entries[0].bounds[:4]))
+        best = boards(folder)[PARTIAL].settings[0].entries[0].bounds[easiest]
+        store.add(Unit(line, 0, easiest, 1), ["value"], np.array([[best]]))
         for training in (0, 1):  # two trainings that met no episode in common
             line = Line(setting, "apart", {"agent": "x"}, training, f"apart {training}")
             store.add(Unit(line, training, 0, 2), ["value"], np.zeros((2, 1)))
     setting = boards(tmp_path)[PARTIAL].settings[0]
-    entry, rival = setting.entry("part"), setting.entry("concave").table[0, :2]
-    assert entry.episodes == 2 and len(setting.episodes) == 8
-    assert entry.against.difference.value == pytest.approx(-rival.mean())
-    apart = setting.entries[-1]
+    entry, rival = setting.entry("part"), setting.entry("concave").table[0, easiest]
+    assert entry.episodes == 1 and len(setting.episodes) == 8
+    assert entry.against.difference.value == pytest.approx(best - rival)
+    *complete, last, apart = setting.entries
+    assert last is entry and entry.mean.value > complete[0].mean.value, "of an easy episode: not the best"
     assert apart.policy == "apart" and apart.episodes == 0 and math.isnan(apart.mean.value)
     pytest.importorskip("plotly")
     assert write_report(tmp_path / "results.db", tmp_path / "r.html", schedules=False) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "like", "digits", "text"),
-    [
-        (1234.5678, None, 4, "1,235"),
-        (0.012347, None, 4, "0.01235"),
-        (0.1, 1234.0, 4, "0"),
-        (-3.14159, None, 3, "−3.14"),
-        (0.0, None, 4, "0"),
-        (math.nan, None, 4, "–"),
-        (math.inf, None, 4, "∞"),
-        (2.5e9, None, 4, "2.500e+09"),
-    ],
-)
+@pytest.mark.parametrize(("value", "like", "digits", "text"), table(__file__, "test_numbers_are_short"))
 def test_numbers_are_short(value, like, digits, text):
     assert number(value, like, digits) == text
     assert (like, digits) != (None, 4) or estimate_text(Estimate(value)) == text  # without an interval
+    assert percent_text(-0.0) == "+0.0"
     assert estimate_text(Estimate(2.0, 1.0, 3.0), 100, "%") == "200.0% [100.0, 300.0]%"
 
 
@@ -556,7 +559,7 @@ def test_tooltips(opened):
     shown = "document.getElementById('tip').classList.contains('on')"
     hover(opened, f"#{section} th button[data-tip*='Rank']", f"return {shown}")
     tip = opened.find_element("id", "tip")
-    assert tip.text == "Rank of the mean in its setting." and tip.is_displayed()
+    assert tip.text == "Rank of the mean; those over fewer episodes come later." and tip.is_displayed()
     hover(opened, "h1", f"return !{shown}")
 
 

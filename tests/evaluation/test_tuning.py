@@ -154,7 +154,7 @@ def test_a_policy_of_more_value_is_better_where_the_objective_is_maximised() -> 
     assert found.improves == (found.judged is not None and found.judged["low"] > 0)
 
 
-def test_windows_of_a_trace_are_apart_from_those_of_comparisons(either, played, folder) -> None:
+def test_windows_of_a_trace_are_apart_from_those_of_comparisons(either, played, folder, capsys) -> None:
     rows = [(4000 * (i * i % 7 + 1), 4096, 10 * i, 10 * i + 50 + 13 * i % 90) for i in range(80)]
     (folder / "t.csv").write_text(pods(rows))
     (folder / "n.csv").write_text(NODES)
@@ -168,6 +168,12 @@ def test_windows_of_a_trace_are_apart_from_those_of_comparisons(either, played, 
         env.reset(seed=0, options={"episode": episode})
         jobs.append(env.simulator.workload(0).jobs["execution"].tobytes())
     assert not set(jobs[:4]) & set(jobs[4:])
+    entry = {"id": ID, "policy": "either", "options": {"x": 2}, "parameters": trace, "choosing": (4, 2)}
+    (folder / "o.json").write_text(json.dumps({"tuned": [entry]}))
+    compare = ["compare", ID, "--policies=either", "--tuned=o.json", f"--trace={folder}/t.csv", "--tasks=10"]
+    for count, said in (("4", False), ("5", True)):
+        assert cli.main([*compare, "--nodes=n.csv", "--servers=2", "--plot=none", "--episodes", count]) == 0
+        assert ("--seed 0 --episodes 4 has others" in capsys.readouterr().out) == said
     with pytest.raises(InvalidParameter, match="8 windows: 4 to choose and as many to judge leave none"):
         tune(ID, "either", 4, parameters=trace, n_jobs=1)
 

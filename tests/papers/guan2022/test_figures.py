@@ -17,6 +17,7 @@ from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of
 from tests.long import long
+from tests.tables import table
 
 pytestmark = long
 
@@ -191,15 +192,7 @@ def test_the_stand_in_has_the_mean_that_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "slots", "demand", "kept"),
-    [
-        # AMF gives the first job 2 and 1, half of the sites is 2 and 2
-        ("amf", (4, 4), [[2, 2], [0, 3]], False),
-        ("amf", (4, 4), [[2, 2], [0, 2]], True),
-        ("gamf", (2, 8), [[6, 7], [0, 5], [0, 3]], True),  # (3.5, 3.5, 3) with and without
-        # a third of both sites is 1 + 3 for the first job, which leaves 8 for two; GAMF levels all at 4
-        ("gamf", (3, 9), [[9, 9], [0, 9], [0, 9]], True),
-    ],
+    ("policy", "slots", "demand", "kept"), table(__file__, "test_sharing_incentive_of_known_instances")
 )
 def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> None:
     sites = np.arange(2)[:, None]
