@@ -94,7 +94,7 @@ class SearchPolicy(AgentPolicy):
         self._exact = dataclasses.replace(interface, observation="dict", parameters=exact)
         for baseline in self.baselines:
             baseline.reset(self._exact, rng)
-        self._rng, self._model, self._arrived = rng, None, -1
+        self._rng, self._model, self._arrived = rng, None, 0
         self._followed: Any = None  # the baseline that is the plan, if one is
 
     @property

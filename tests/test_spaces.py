@@ -15,9 +15,11 @@ from gymnasium import spaces
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, InvalidParameter
-from schedgym.problems.flowtime import workload
+from schedgym.evaluation.episodes import lower_bound
 from schedgym.testing import all_views, sample_action
 from tests.long import some
+from tests.playing import play
+from tests.tables import table
 from tests.test_all_problems import CASES, IDS, short, small
 
 
@@ -101,20 +103,21 @@ def test_observations_lie_in_their_spaces(id: str, view: dict[str, Any]) -> None
     assert made
 
 
-def test_observations_of_the_latest_jobs_lie_in_their_space() -> None:
-    """The clock goes on after the latest arrival that a workload may have."""
-    latest = workload.LAST_SLOT
-    instance = workload.make_workload([0, latest], [10, 10], [2, 2], [4])
-    env = gym.make("schedgym/FlowtimePacking-v0", disable_env_checker=True, view="pick", servers="4")
-    observation, _ = env.reset(seed=0, options={"workload": instance})
-    rng, late = np.random.default_rng(0), 0
-    for _ in range(60):
+@pytest.mark.parametrize(("id", "given", "sections"), table(__file__, "test_extremes"))
+def test_extremes(id: str, given: dict[str, Any], sections: dict[str, Any] | None) -> None:
+    """The latest jobs, the longest, the least: observations lie in their spaces, all else is finite."""
+    problem, rng = get_problem(id), np.random.default_rng(0)
+    env: Any = gym.make(id, disable_env_checker=True, **given).unwrapped
+
+    def act(observation: Any) -> Any:
         assert env.observation_space.contains(observation)
-        late += observation["slot"] > latest
-        observation, _, terminated, truncated, _ = env.step(sample_action(env.action_space, observation, rng))
-        if terminated or truncated:
-            break
-    assert late
+        return sample_action(env.action_space, observation, rng)
+
+    workload = None if sections is None else problem.schema.parse(sections)
+    metrics, rewards, record = play(env, act, workload=workload)
+    assert record.final_time > record.workload.jobs.get("arrival", [-1.0])[-1]
+    assert np.isfinite([*rewards, *metrics.values()]).all()
+    lower_bound(problem, record.workload, env.simulator.parameters)
 
 
 @pytest.mark.parametrize("name", ["seed", "episode", "action"])

@@ -34,7 +34,7 @@ class Training:
         unit_timeout (SECONDS): With --seeds: the longest that one training may take; longer ones have
             failed for now.
         output: Write the agent to this file (.npz); with --seeds, all agents and results to this folder.
-        resume: Continue a training from its checkpoint.
+        resume: Continue a training from its checkpoint, if there is one.
         restart: Begin anew, even if there is a checkpoint.
         logs (FOLDER): Write logs for TensorBoard to this folder.
         device (NAME): Where algorithm ppo runs its environments and computes: cpu, cuda, or auto: a GPU where

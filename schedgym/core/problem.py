@@ -137,8 +137,12 @@ class Parameters:
     @staticmethod
     def observation_field() -> Any:
         """The field ``observation`` of problems whose observations can be tokens."""
-        choices = ("dict", "features")
-        return parameter("dict", "exact units, or float32 tokens for networks", choices=choices)
+        return parameter("dict", "exact units, or float32 tokens for networks", choices=("dict", "features"))
+
+    @staticmethod
+    def mask_field() -> Any:
+        """The field ``action_mask`` of problems with views that have no mask."""
+        return parameter(True, "true: observations have the mask of feasible actions, if there is one")
 
     @staticmethod
     def window_field(default: int, what: str, most: int = 10**6) -> Any:

@@ -33,6 +33,7 @@ from schedgym.solvers.placement import ENERGY_SLACK
 FIRST_COLUMNS = 8  # of each task at the start
 TOLERANCE = 1e-9  # between the bound and its proof, relatively
 ROUNDING = 1e-12  # by which a proof is lowered, for the rounding of its own sums
+LARGEST = 1e14  # of the program's numbers
 SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 
 
@@ -211,7 +212,9 @@ class _Program:
             places.append(np.arange(columns))
             amounts.append(self.power[task] * leq / self.energy_limit)
             right = np.append(right, 1.0)
-        entries = (np.concatenate(amounts), (np.concatenate(rows), np.concatenate(places)))
+        # HiGHS refuses larger numbers; smaller ones only loosen the program, and the proof does without them
+        values = np.minimum(np.concatenate(amounts), LARGEST)
+        entries = (values, (np.concatenate(rows), np.concatenate(places)))
         upper = csc_matrix(entries, shape=(right.size, columns + 1))
         whole = csc_matrix((np.ones(columns), (task, np.arange(columns))), shape=(self.tasks, columns + 1))
         cost = np.zeros(columns + 1)

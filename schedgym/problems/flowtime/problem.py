@@ -134,7 +134,7 @@ class FlowtimeParameters(Parameters):
         False, "true: observations have Gamma of Eq. 27 for all jobs, also those to come"
     )
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
-    alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
+    alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0, maximum=1e12)
     packing: str = parameter(
         "fresh",
         "pack anew in every slot, or keep cores in place (view allocation: what the baselines do)",
@@ -147,9 +147,7 @@ class FlowtimeParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "unfinished jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(
-        True, "true: observations have the mask of feasible actions, if there is one"
-    )
+    action_mask: bool = Parameters.mask_field()
     normalize: bool = parameter(False, "divide rewards by the sum of processing^k over the episode's jobs")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 

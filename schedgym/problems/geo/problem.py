@@ -105,12 +105,8 @@ class GeoParameters(Parameters):
         maximum=1e3,
     )
     durations: str = parameter("pareto", "task durations; 'per-job': equal within a job", choices=DURATIONS)
-    mean_duration: float = parameter(
-        2.0, "mean duration before the cap [s]", minimum=1e-3, maximum=1e6, exclusive=False
-    )
-    duration_cap: float | None = parameter(
-        None, "longest duration [s] (none: no limit)", minimum=0, exclusive=True
-    )
+    mean_duration: float = parameter(2.0, "mean duration before the cap [s]", minimum=1e-3, maximum=1e6)
+    duration_cap: float | None = parameter(None, "longest duration [s] (none: no limit)", minimum=1e-6)
     max_tasks: int = parameter(100, "most tasks of a generated job", minimum=1, maximum=10**6)
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file of jobs whose consecutive windows the episodes use")
@@ -118,9 +114,7 @@ class GeoParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(
-        True, "true: observations have the mask of feasible actions, if there is one"
-    )
+    action_mask: bool = Parameters.mask_field()
     placement: str = parameter(
         "greedy",
         "placement of tasks; in view rule that of fcfs and srpt",

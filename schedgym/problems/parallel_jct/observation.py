@@ -222,7 +222,7 @@ def write_arrived_tokens(env: Environment) -> None:
     values[columns.GLOBAL.deviation_of_log_load] = deviation / (deviation + 1.0)
     values[columns.GLOBAL.offered_load] = 0.0
     if s.arrived > 0:
-        values[columns.GLOBAL.offered_load] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
+        values[columns.GLOBAL.offered_load] = s.offered / (s.offered + (s.clock - env.jobs.arrival[0]))
 
 
 @helper

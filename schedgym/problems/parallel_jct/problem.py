@@ -113,9 +113,7 @@ class ParallelJCTParameters(Parameters):
     window: int | str = Parameters.window_field(32, "waiting jobs")
     running_window: int | str = Parameters.window_field(128, "running tasks", 10**7)
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(
-        True, "true: observations have the mask of feasible actions, if there is one"
-    )
+    action_mask: bool = Parameters.mask_field()
     normalize: bool = parameter(
         False, "divide rewards by the mean of the jobs' least times, each alone on all servers"
     )

@@ -118,9 +118,7 @@ class PartialValueParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(
-        True, "true: observations have the mask of feasible actions, if there is one"
-    )
+    action_mask: bool = Parameters.mask_field()
     normalize: bool = parameter(False, "divide rewards by the value of all jobs served in full")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 

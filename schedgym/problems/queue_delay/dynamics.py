@@ -11,6 +11,7 @@ start, so that no rounding drift accumulates.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -100,11 +101,16 @@ CONFIG = record_dtype(
 )
 
 
-def task_limits(simulator: Any) -> list[float]:
-    """The largest values of a task token: execution may be longer than the day that scales its logarithm."""
-    limits = [1.0] * simulator.sizes["task_column"]
-    limits[simulator.sizes["static_resource"] + TASK.log_execution] = math.log1p(LAST_TIME) / LOG_DAY
-    return limits
+def limits(size: str, last: Any, *executions: int) -> Callable[[Any], list[float]]:
+    """The largest values of a token that ends with ``last``: executions may exceed the scale of a day."""
+    most = math.log1p(LAST_TIME) / LOG_DAY
+    places = [place - len(last) for place in executions]
+    return lambda simulator: [most if i in places else 1.0 for i in range(-simulator.sizes[size], 0)]
+
+
+EXECUTIONS = (SUBMITTED.mean_log_execution, SUBMITTED.deviation_of_log_execution)
+OF_TASK = limits("task_column", TASK, TASK.log_execution)
+OF_WHOLE = limits("global_column", SUBMITTED, *EXECUTIONS)
 
 
 class Constants(NamedTuple):
@@ -173,9 +179,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=task_limits)]
+    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=OF_TASK)]
     server_tokens: Annotated[Floats32, "token_server", "server_column", columns.SERVER_ROW]
-    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW]
+    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW, Shown(most=OF_WHOLE)]
 
 
 class Environment(NamedTuple):
@@ -645,7 +651,7 @@ def offered_load(env: Environment, elapsed: float) -> float:
     """Return l / (l + 1) of the load l that the tasks submitted so far have offered."""
     work = 0.0
     for r in range(env.state.work.shape[0]):
-        if env.state.work[r] > 0.0:
+        if env.state.whole[r] > 0.0:
             work = max(work, env.state.work[r] / env.state.whole[r])
     return work / (work + elapsed) if work > 0.0 else 0.0
 

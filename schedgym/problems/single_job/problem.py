@@ -76,9 +76,7 @@ class SingleJobParameters(Parameters):
     )
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(
-        True, "true: observations have the mask of feasible actions, if there is one"
-    )
+    action_mask: bool = Parameters.mask_field()
     normalize: bool = parameter(
         False, "divide rewards by the pooled time, a lower bound on the completion time"
     )
