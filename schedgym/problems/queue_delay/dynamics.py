@@ -101,16 +101,23 @@ CONFIG = record_dtype(
 )
 
 
-def limits(size: str, last: Any, *executions: int) -> Callable[[Any], list[float]]:
-    """The largest values of a token that ends with ``last``: executions may exceed the scale of a day."""
-    most = math.log1p(LAST_TIME) / LOG_DAY
+def token_limits(size: str, last: Any, *executions: int) -> Callable[[Any], list[float]]:
+    """The largest values of a token: 1, but for logarithms of executions, which may be above a day's.
+
+    Args:
+        size: name of the token's number of columns.
+        last: the columns at its end.
+        executions: the places among these of such logarithms.
+    """
+    longest = math.log1p(LAST_TIME) / LOG_DAY
     places = [place - len(last) for place in executions]
-    return lambda simulator: [most if i in places else 1.0 for i in range(-simulator.sizes[size], 0)]
+    return lambda simulator: [longest if i in places else 1.0 for i in range(-simulator.sizes[size], 0)]
 
 
-EXECUTIONS = (SUBMITTED.mean_log_execution, SUBMITTED.deviation_of_log_execution)
-OF_TASK = limits("task_column", TASK, TASK.log_execution)
-OF_WHOLE = limits("global_column", SUBMITTED, *EXECUTIONS)
+TASK_LIMITS = token_limits("task_column", TASK, TASK.log_execution)
+GLOBAL_LIMITS = token_limits(
+    "global_column", SUBMITTED, SUBMITTED.mean_log_execution, SUBMITTED.deviation_of_log_execution
+)
 
 
 class Constants(NamedTuple):
@@ -179,9 +186,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=OF_TASK)]
+    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=TASK_LIMITS)]
     server_tokens: Annotated[Floats32, "token_server", "server_column", columns.SERVER_ROW]
-    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW, Shown(most=OF_WHOLE)]
+    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW, Shown(most=GLOBAL_LIMITS)]
 
 
 class Environment(NamedTuple):
