@@ -137,9 +137,9 @@ def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
     metric = env.problem.metric(env.problem.objective_of(env.simulator.parameters))
     objective = outcome.metrics[metric.name]
     total = -metric.sign * outcome.total
-    error, scale = abs(total - objective), max(abs(total), abs(objective))
-    # a delay much smaller than the clock is known to the clock's rounding only
-    if not error <= RELATIVE_TOLERANCE * scale + slack_of(env.simulator.workload(0)):
+    error, allowed = abs(total - objective), RELATIVE_TOLERANCE * max(abs(total), abs(objective))
+    # a delay much smaller than the clock is known to its rounding only; asked last, as it copies the workload
+    if not (error <= allowed or error <= allowed + slack_of(env.simulator.workload(0))):
         raise RuntimeError(
             f"{where}: the rewards sum to {outcome.total!r}, but {metric.name} is {objective!r}"
         )

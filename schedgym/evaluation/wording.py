@@ -155,7 +155,7 @@ def four_digits(value: float) -> str:
     """Four significant digits, without an exponent where it would only obscure; "-" for none."""
     if not math.isfinite(value):
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.4g}"  # no minus in front of a 0
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.4g}"  # no -0.0
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:
@@ -238,7 +238,7 @@ def percent_text(value: float) -> str:
         return "-"
     if abs(value) >= 1e6:
         return f"{value:+.1e}"
-    return f"{value + 0.0:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"  # no minus in front of a 0
+    return f"{round(value, 1) + 0.0:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"  # no -0.0
 
 
 def describe_space(space: Any) -> str:

@@ -333,7 +333,7 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
 def test_numbers_are_short(value, like, digits, text):
     assert number(value, like, digits) == text
     assert (like, digits) != (None, 4) or estimate_text(Estimate(value)) == text  # without an interval
-    assert percent_text(-0.0) == "+0.0"
+    assert percent_text(-0.0) == percent_text(-0.04) == "+0.0"
     assert estimate_text(Estimate(2.0, 1.0, 3.0), 100, "%") == "200.0% [100.0, 300.0]%"
 
 
