@@ -1,9 +1,13 @@
-"""Optional dependencies: code that needs an extra imports it here, and the error says how to install it."""
+"""Optional dependencies, and packages that add to this one: what is imported from either is imported here."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
+from collections.abc import Iterator
 from typing import Any
+
+from schedgym.errors import InvalidParameter
 
 
 def require(module: str, extra: str = "eval") -> Any:
@@ -26,3 +30,17 @@ def require(module: str, extra: str = "eval") -> Any:
         raise DependencyNotInstalled(
             f'{module.partition(".")[0]} is not installed; run: pip install "schedgym[{extra}]"'
         ) from None
+
+
+def entry_points(group: str) -> Iterator[tuple[str, Any]]:
+    """What installed packages announce in a group of entry points: its name for messages, and what it holds.
+
+    Raises:
+        InvalidParameter: when one cannot be loaded, with its reason.
+    """
+    for entry in importlib.metadata.entry_points(group=group):
+        try:
+            loaded = entry.load()
+        except Exception as error:  # of code that is not ours
+            raise InvalidParameter(f"entry point {entry.value}: {type(error).__name__}: {error}") from error
+        yield f"entry point {entry.value}", loaded

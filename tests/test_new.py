@@ -96,6 +96,10 @@ def test_in_a_checkout_the_files_go_to_their_places(kind, tmp_path, monkeypatch,
         ),
         (["problem", "none"], "name: None is a keyword of Python"),
         (["trace", "async"], "name: async is a keyword of Python"),
+        (["problem", "queue-delay"], "name: there is a problem 'queue-delay' already"),
+        (["problem", "geo-fair"], "name: there is a problem 'schedgym/GeoFair-v0' already"),
+        (["policy", "fcfs"], "name: there is a policy 'fcfs' already"),
+        (["trace", "swf"], "name: there is a trace 'swf' already"),
     ],
 )
 def test_bad_names(arguments, message, tmp_path, monkeypatch, capsys):

@@ -1,13 +1,18 @@
 """``schedgym new``: write a working skeleton of a problem, a policy or a trace format, with its test."""
 
+import contextlib
 import importlib.util
 import keyword
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from schedgym.cli.common import TEMPLATES, command, fill_template, say, write_new
+from schedgym.core.policy import resolve_policy_name
+from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.traces import find_format
 
 #: kind -> the name that its templates have
 SAMPLES = {"problem": "one-machine", "policy": "smallest-first", "trace": "mine"}
@@ -16,6 +21,12 @@ ENTRIES = {
     "problem": {"schedgym.problems": "SNAKE.problem:PROBLEM", "schedgym.policies": "SNAKE.baselines.orders"},
     "policy": {"schedgym.policies": "SNAKE.policy"},
     "trace": {"schedgym.traces": "SNAKE:FORMAT"},
+}
+#: kind -> what finds one by its name
+FINDERS = {
+    "problem": get_problem,
+    "policy": partial(resolve_policy_name, problem="queue-delay"),
+    "trace": find_format,
 }
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -37,6 +48,10 @@ def new(kind: str, name: str, *, package: bool = False) -> None:
     if NAME.fullmatch(name) is None:
         raise InvalidParameter(f"name: must be small letters, digits and hyphens, got {name!r}")
     snake = _snake(name)
+    for form in (name, f"schedgym/{_camel(name)}-v0"):
+        with contextlib.suppress(UnknownName):  # two of one name would be refused wherever both are installed
+            FINDERS[kind](form)
+            raise InvalidParameter(f"name: there is a {kind} {form!r} already")
     for form in (snake, _camel(name)):
         if keyword.iskeyword(form):
             raise InvalidParameter(f"name: {form} is a keyword of Python: take another")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import importlib.metadata
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +25,7 @@ import numpy as np
 
 from schedgym.core.expression import SCORE, SCORED_VIEWS
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.extras import entry_points
 
 ENTRY_POINTS = "schedgym.policies"
 #: entries of observations that tell how long jobs run, or how much work they are
@@ -234,8 +234,7 @@ def _discover() -> None:
     package = importlib.import_module("schedgym.baselines")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        entry.load()
+    list(entry_points(ENTRY_POINTS))  # loading one registers its policies
 
 
 def list_policies(problem: str | None = None) -> list[PolicySpec]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import importlib.metadata
 import math
 import pkgutil
 import types
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.extras import entry_points
 
 if TYPE_CHECKING:
     from schedgym.core.workload import Schema
@@ -396,24 +396,15 @@ def list_problems() -> dict[str, Problem]:
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg):
         problem = importlib.import_module(f"{package.__name__}.{module}.problem").PROBLEM
         found[problem.name] = problem
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        problem = _load(entry)
+    for entry, problem in entry_points(ENTRY_POINTS):
+        if not isinstance(problem, Problem):
+            raise InvalidParameter(f"{entry}: must be a Problem, got {problem!r}")
         taken = [problem.name, *problem.ids]
         taken = [name for name in taken if any(name in (p.name, *p.ids) for p in found.values())]
         if taken:
-            raise InvalidParameter(f"entry point {entry.value}: there is another problem {taken[0]!r}")
+            raise InvalidParameter(f"{entry}: there is another problem {taken[0]!r}")
         found[problem.name] = problem
     return found
-
-
-def _load(entry: importlib.metadata.EntryPoint) -> Problem:
-    try:
-        problem = entry.load()
-    except Exception as error:
-        raise InvalidParameter(f"entry point {entry.value}: {type(error).__name__}: {error}") from error
-    if not isinstance(problem, Problem):
-        raise InvalidParameter(f"entry point {entry.value}: must be a Problem, got {problem!r}")
-    return problem
 
 
 def get_problem(name: str) -> Problem:

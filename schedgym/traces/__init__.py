@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import pkgutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 from schedgym.core.arrays import Floats
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.extras import entry_points
 from schedgym.traces.base import (
     RESOURCES,
     Format,
@@ -85,19 +85,16 @@ def formats() -> Mapping[str, Format | TableFormat]:
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     found: dict[str, Format | TableFormat] = dict(_readers())
-    own: list[Format | TableFormat] = [load_format(path) for path in sorted(FOLDER.glob("*.yaml"))]
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        format = entry.load()
+    own = [(path.name, load_format(path)) for path in sorted(FOLDER.glob("*.yaml"))]
+    for entry, format in entry_points(ENTRY_POINTS):
         if isinstance(format, str | Path):
             format = load_format(format)
         if not isinstance(format, Format | TableFormat):
-            raise InvalidParameter(
-                f"entry point {entry.value}: must be a trace format, or the path of a YAML file"
-            )
-        own.append(format)
-    for format in own:
+            raise InvalidParameter(f"{entry}: must be a trace format, or the path of a YAML file")
+        own.append((entry, format))
+    for where, format in own:
         if format.name in found:
-            raise InvalidParameter(f"trace format {format.name!r}: there is another one of this name")
+            raise InvalidParameter(f"{where}: there is another trace format {format.name!r}")
         found[format.name] = format
     return MappingProxyType(dict(sorted(found.items())))
 

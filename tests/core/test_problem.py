@@ -12,8 +12,10 @@ import pytest
 
 import schedgym
 from schedgym import evaluation as schedgym_evaluation
+from schedgym.core.policy import _discover
 from schedgym.core.problem import Metric, Parameters, get_problem, list_problems, parameter
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName, suggest
+from schedgym.traces import formats
 from tests.interpreted import python
 from tests.tables import table
 
@@ -143,24 +145,30 @@ def test_parts_of_the_package_are_there_after_the_import():
         _ = schedgym.evaluations
 
 
-@pytest.mark.parametrize(("value", "message"), table(__file__, "test_entry_points_that_are_no_problems"))
-def test_entry_points_that_are_no_problems(value, message, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("group", "value", "message"), table(__file__, "test_entry_points_that_are_refused"))
+def test_entry_points_that_are_refused(group, value, message, tmp_path, monkeypatch):
+    find = {"problems": list_problems, "policies": _discover, "traces": formats}[group]
     (tmp_path / "third_party.py").write_text(
         "import dataclasses\nfrom schedgym.problems.geo.problem import PROBLEM\nNUMBER = 3\nTAKEN = PROBLEM\n"
         "ids = {'schedgym/GeoFair-v0': PROBLEM.ids['schedgym/GeoFair-v0']}\n"
         "IDS = dataclasses.replace(PROBLEM, name='other', ids=ids)\n"
+        "from schedgym.traces import Field, TableFormat\n"
+        "SWF = TableFormat(name='swf', columns={'submit': Field('when'), 'duration': Field('long')})\n"
+    )
+    (tmp_path / "fcfs_again.py").write_text(
+        "import schedgym\nschedgym.register_policy('queue-delay/fcfs', source='')(type('Again', (), {}))\n"
     )
     folder = tmp_path / "third_party-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text(f"[schedgym.problems]\nanything = {value}\n")
+    (folder / "entry_points.txt").write_text(f"[schedgym.{group}]\nanything = {value}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     monkeypatch.delitem(sys.modules, "third_party", raising=False)
-    list_problems.cache_clear()
+    find.cache_clear()
     with pytest.raises(InvalidParameter) as caught:
-        list_problems()
+        find()
     assert str(caught.value) == message
     monkeypatch.undo()
     importlib.invalidate_caches()
-    assert "geo" in list_problems()
+    find()
