@@ -4,7 +4,7 @@ import contextlib
 import importlib.util
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ ENTRIES = {
     "trace": {"schedgym.traces": "SNAKE:FORMAT"},
 }
 #: kind -> what finds one by its name
-FINDERS = {
+FINDERS: Mapping[str, Callable[[str], object]] = {
     "problem": get_problem,
     "policy": partial(resolve_policy_name, problem="queue-delay"),
     "trace": find_format,

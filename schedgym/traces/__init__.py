@@ -85,7 +85,7 @@ def formats() -> Mapping[str, Format | TableFormat]:
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     found: dict[str, Format | TableFormat] = dict(_readers())
-    own = [(path.name, load_format(path)) for path in sorted(FOLDER.glob("*.yaml"))]
+    own: list[tuple[str, Any]] = [(path.name, load_format(path)) for path in sorted(FOLDER.glob("*.yaml"))]
     for entry, format in entry_points(ENTRY_POINTS):
         if isinstance(format, str | Path):
             format = load_format(format)
