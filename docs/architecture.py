@@ -30,7 +30,7 @@ FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": 
 #: below. A problem's ``env`` is in the layer of the environments; the root package registers ids, users and
 #: upper layers import it
 LAYERS: tuple[dict[str, str], ...] = (
-    {"errors": "one line, what and where"},
+    {"errors": "one line, what and where", "extras": "optional dependencies, packages that add to this one"},
     {"core": "arrays, kernels, the loop over environments, workloads, policies"},
     {
         "solvers": "exact compiled algorithms",
@@ -38,7 +38,6 @@ LAYERS: tuple[dict[str, str], ...] = (
         "drawing": "pictures",
         "spaces": "spaces of observations",
         "docstrings": "what declarations say, as text",
-        "extras": "optional dependencies",
         "documents": "YAML, read safely",
     },
     {"problems": "a folder each: workload, dynamics, rules, views, metrics, bounds"},
