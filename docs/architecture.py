@@ -31,7 +31,7 @@ FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": 
 #: upper layers import it
 LAYERS: tuple[dict[str, str], ...] = (
     {"errors": "one line, what and where", "extras": "optional dependencies, packages that add to this one"},
-    {"core": "arrays, kernels, the loop over environments, workloads, policies"},
+    {"core": "arrays, kernels, the loop over environments"},
     {
         "solvers": "exact compiled algorithms",
         "traces": "readers of public logs",
@@ -40,7 +40,7 @@ LAYERS: tuple[dict[str, str], ...] = (
         "docstrings": "what declarations say, as text",
         "documents": "YAML, read safely",
     },
-    {"problems": "a folder each: workload, dynamics, rules, views, metrics, bounds"},
+    {"problems": "a folder each: workload, dynamics, rules, bounds"},
     {"envs": "the environment and the vector environment", "playing": "an episode, step by step"},
     {"baselines": "the papers' algorithms, as policies"},
     {"agents": "networks, training, shipped agents"},
