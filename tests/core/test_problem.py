@@ -172,3 +172,4 @@ def test_entry_points_that_are_refused(group, value, message, tmp_path, monkeypa
     monkeypatch.undo()
     importlib.invalidate_caches()
     find()
+    assert "geo" in list_problems()
