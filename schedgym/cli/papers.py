@@ -44,8 +44,8 @@ def reproduce(
             paper's size.
         output (FOLDER): Write the files to this folder.
         again: Also make the figures that an earlier run has made.
-        all_readings: Run all readings at the paper's size, too, each of which takes as long again; the small
-            scale always has them.
+        all_readings: Run all readings at the paper's size, too, each of which takes as long again, but for
+            some that would take hours; the small scale always has them all.
         list: Only list the figures.
     """
     from schedgym.papers.main import print_figures

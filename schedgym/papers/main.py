@@ -153,7 +153,7 @@ def print_figures(
         n_jobs: number of processes.
         again: True to make figures again whose files exist.
         show: True to list the figures instead of making them.
-        all_readings: True to run all readings at the papers' sizes, too.
+        all_readings: True to run all readings at the papers' sizes, too, but for those that would take hours.
 
     Returns:
         0, or 1 if a figure could not be made.

@@ -118,11 +118,13 @@ class Figure(Entry):
         title: what the figure shows, in our words.
         make: function that runs the experiment.
         beside: name of the figure whose sentences in the paper are about this one, too, as of another trace.
+        only_small: those of ``under`` whose other choices only the small scale runs: they would take hours.
     """
 
     title: str
     make: Make = dataclasses.field(compare=False)
     beside: str = ""
+    only_small: tuple[OpenPoint, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -215,11 +217,12 @@ class Claims:
 
 
 def figure(
-    paper: Paper, name: str, *, title: str, source: str, under: Sequence[OpenPoint] = (), beside: str = ""
+    paper: Paper, name: str, *, under: Sequence[OpenPoint] = (), beside: str = "", **fields: Any
 ) -> Callable[[Make], Make]:
     """Decorate a function that runs policies by :meth:`Run.play` to register the figure ``paper.key/name``.
 
-    ``beside`` is the name, without that of the paper, of a figure that shares its sentences.
+    ``beside`` is the name, without that of the paper, of a figure that shares its sentences; ``under`` and
+    ``fields`` are fields of :class:`Figure`.
 
     Raises:
         ValueError: if the name is taken by another claim or figure.
@@ -227,7 +230,8 @@ def figure(
 
     def enter(make: Make) -> Make:
         other = f"{paper.key}/{beside}" if beside else ""
-        _register(Figure(f"{paper.key}/{name}", paper, source, tuple(under), title, make, other))
+        named = {"name": f"{paper.key}/{name}", "beside": other, "under": tuple(under), **fields}
+        _register(Figure(paper=paper, make=make, **named))
         return make
 
     return enter
@@ -236,10 +240,10 @@ def figure(
 def figures_of(key: str) -> Callable[[str], Callable[[Make], Make]]:
     """Return :func:`figure` for the paper of a key, whose ``figures.yaml`` has the rest by figures' names.
 
-    There ``under`` names open points of the paper, ``claims`` the claims that a figure shows, which are
-    judged after its own statements, and ``remarks`` texts of ``remarks.yaml``, which may name open points for
-    their default choices. ``OF_THE_RUN`` stands among them for the remarks that the function returns; else
-    these are the first.
+    There ``under`` and ``only_small`` name open points of the paper, ``claims`` the claims that a figure
+    shows, which are judged after its own statements, and ``remarks`` texts of ``remarks.yaml``, which may
+    name open points for their default choices. ``OF_THE_RUN`` stands among them for the remarks that the
+    function returns; else these are the first.
     """
     paper, rows, points = get_paper(key), _file(key, "figures"), points_of(key)
     defaults = {name: point.default for name, point in points.items()}
@@ -247,7 +251,8 @@ def figures_of(key: str) -> Callable[[str], Callable[[Make], Make]]:
 
     def enter(name: str) -> Callable[[Make], Make]:
         row = dict(rows[name])
-        under = [points[point] for point in row.pop("under", ())]
+        for part in ("under", "only_small"):
+            row[part] = tuple(points[point] for point in row.get(part, ()))
         claims, named = row.pop("claims", ()), row.pop("remarks", [])
         remarks = [None if name == OF_THE_RUN else texts[name] for name in named]
         if None not in remarks:
@@ -260,7 +265,7 @@ def figures_of(key: str) -> Callable[[str], Callable[[Make], Make]]:
                 told = itertools.chain(*(outcome.remarks if one is None else [one] for one in remarks))
                 return dataclasses.replace(outcome, judged=[*outcome.judged, *judged], remarks=[*told])
 
-            return figure(paper, name, under=under, **row)(made)
+            return figure(paper, name, **row)(made)
 
         return add_claims
 

@@ -125,7 +125,8 @@ def test_a_figure_draws_the_defaults_and_judges_all(run, tmp_path, monkeypatch) 
     subtitles = []
     monkeypatch.setattr(figures, "draw", lambda panels, path, title, subtitle: subtitles.append(subtitle))
     figure(PAPER, "fig1", title="one", source="Fig. 1", under=(START,))(drawn)
-    (entry,) = registry.list_figures()
+    figure(PAPER, "fig2", title="two", source="Fig. 2", under=(START,), only_small=(START,))(drawn)
+    entry, other = registry.list_figures()
     alone = make_figure(entry, Run("paper"), tmp_path)
     assert alone["verdict"] == "1 statement: 1 not reproduced" and "--all" not in alone["command"]
     content = make_figure(entry, run, tmp_path)
@@ -147,6 +148,8 @@ def test_a_figure_draws_the_defaults_and_judges_all(run, tmp_path, monkeypatch) 
     ]
     assert "a,u,1," in (tmp_path / "nn2000-fig1.csv").read_text()  # what is drawn is of the default
     assert subtitles == ["nothing; at one; seed 0; shaded or whiskers: 95% intervals"] * 2
+    (claim,) = make_figure(other, run, tmp_path)["claims"]
+    assert len(claim["readings"]) == (2 if run.small else 1)
 
 
 def test_readings_judge_the_same_statements() -> None:
