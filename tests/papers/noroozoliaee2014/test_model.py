@@ -220,37 +220,6 @@ def test_one_server_makes_literal_and_repaired_schemes_agree() -> None:
             assert run(instance, f"ffd-{size}") == run(instance, f"bfd-{size}")
 
 
-@pytest.mark.parametrize("scheme", model.SCHEMES)
-def test_metrics_satisfy_the_identities(scheme: str) -> None:
-    for instance in random_instances(100, seed=6):
-        tasks, servers = instance
-        outcome = run(instance, scheme)
-        measured = model.metrics(instance, outcome)
-        waits = model.delays(instance, outcome)
-        assert min(waits) >= 0.0
-        assert measured["mean_delay"] == pytest.approx(np.mean(waits))
-        assert measured["max_delay"] == max(waits)
-        rate = len(tasks) / measured["makespan"]
-        execution = sum(task.execution for task in tasks) / len(tasks)
-        assert measured["mean_queued"] == pytest.approx(rate * measured["mean_delay"])
-        assert measured["mean_running"] == pytest.approx(rate * execution)
-        served = [task for task, j in zip(tasks, outcome.server, strict=True) if j >= 0]
-        for r, name in enumerate(("cpu", "memory")):
-            work = sum(task.execution * task[2 + r] for task in served)
-            capacity = sum(server[r] for server in servers)
-            assert measured[f"utilization_{name}"] == pytest.approx(work / (capacity * measured["makespan"]))
-            for window in ("", "_to_last_arrival", "_backlog"):
-                assert 0.0 <= measured[f"utilization_{name}{window}"] <= 1.0 + 1e-7
-        assert 0.0 <= measured["beta"] <= 1.0
-        assert (measured["beta"] > 0.0) == (measured["mean_delay"] > 0.0)
-        if measured["beta"] == 0.0:
-            assert measured["utilization_cpu_backlog"] == 0.0
-        if tasks[0].arrival == tasks[-1].arrival:
-            assert measured["utilization_cpu_to_last_arrival"] == 0.0
-        if not measured["stranded"]:
-            assert measured["makespan"] == pytest.approx(outcome.end - tasks[0].arrival)
-
-
 # Bounds --------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,6 @@ from tests.tables import table
 
 STRICT = (POWER, LOG)
 GENERAL = [name for name in model.DISCRETE if name != "deadline-aware"]
-RUNS = [*((name, False) for name in model.CONTINUOUS), *((name, True) for name in GENERAL)]
 
 
 def single(
@@ -184,16 +183,6 @@ def test_discrete_replay_rejects_parts_of_tasks() -> None:
         model.replay(single((1, 2, 1, 1, 1), discrete=True), [[0.5]])
 
 
-@pytest.mark.parametrize(("policy", "whole"), RUNS)
-def test_every_run_is_feasible_and_its_return_is_the_objective(policy: str, whole: bool) -> None:
-    for instance in discrete(60, 1) if whole else continuous(45, 1):
-        outcome = model.simulate(instance, policy)
-        assert model.replay(instance, outcome.allocation) == outcome
-        assert sum(outcome.reward) == pytest.approx(outcome.value, abs=1e-9)
-        assert all(y <= job.tasks + 1e-9 for y, job in zip(outcome.served, instance.jobs, strict=True))
-        assert all(reward >= -1e-12 for reward in outcome.reward)
-
-
 # Algorithm 1 ---------------------------------------------------------------------------------
 
 
@@ -223,13 +212,6 @@ def test_no_policy_beats_the_slot_optimum() -> None:
 
 
 # Continuous heuristics -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", ["s-greedy", "equal-opp"])
-def test_heuristics_fill_a_resource_or_serve_everything(policy: str) -> None:
-    for state, x in states(continuous(45, 9), policy):
-        full = max(model.load(state.instance, x)) >= 1 - 1e-9
-        assert full or x == pytest.approx([model.slot_cap(state, j) for j in range(len(x))])
 
 
 # Discrete policies ---------------------------------------------------------------------------
