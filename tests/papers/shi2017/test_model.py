@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -216,21 +215,6 @@ def test_min_min_by_hand() -> None:
     assert one_job.min_min_placement(faster) == (2, 2, 2)  # times .5, 1.25 and 3.25
     shares = SingleJob((4.0, 4.0), ((0.5, 1.0), (0.25, 1.0)), ((0,), (1,)), (2.0, 1.0))
     assert one_job.min_min_placement(shares) == (0, 1)  # 4 thrice: the lower task, then server
-
-
-def test_own_times_never_decide_in_min_min() -> None:
-    """With Eq. 16 no later task is shorter than the completion time so far."""
-    for instance in instances(60, 17):
-        placement: one_job.Placement = (-1,) * instance.tasks
-        while -1 in placement:
-            left = [i for i, j in enumerate(placement) if j < 0]
-            keys = []
-            for i, j in itertools.product(left, range(instance.servers)):
-                got = one_job.optra(instance, one_job.moved(placement, i, j))
-                assert got.jct == got.times[i]
-                keys.append((got.jct, i, j))
-            placement = one_job.moved(placement, *min(keys)[1:])
-        assert placement == one_job.min_min_placement(instance)
 
 
 def test_tapra_starts_at_the_largest_part_of_the_lowest_server() -> None:

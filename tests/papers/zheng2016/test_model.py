@@ -277,16 +277,6 @@ def test_exact_discrete_optima_agree_and_bounds_hold() -> None:
         assert pieces <= model.offline_continuous(instance).upper * (1 + 1e-7) + 1e-7
 
 
-def test_unit_optimum_agrees_with_integer_programming() -> None:
-    rng = random.Random(13)
-    for n in range(40):
-        c = 1 + n % 4
-        instance = random_instance(rng, discrete=True, unit=c, max_slots=4, adversarial=n % 2 == 0)
-        optimum = optima.offline_unit(instance)
-        assert optima.offline_milp(instance) == pytest.approx(optimum, abs=1e-6)
-        assert optima.discrete_bound(instance) == pytest.approx(optimum, abs=1e-6)
-
-
 def test_local_optimum_agrees_with_integer_programming() -> None:
     for state, x in states(discrete(40, 14, max_jobs=5), "local-optimal"):
         assert model.gain(state, x) == pytest.approx(optima.local_optimum_milp(state), abs=1e-6)
