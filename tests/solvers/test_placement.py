@@ -201,12 +201,7 @@ EXHAUSTED = {"count": 500, "seed": 16, "tasks": 8, "servers": 7, "exhausted": 0.
         ("min-min", "optra", {"count": 300, "seed": 15, "servers": 7}, (20, 200)),
         ("min-min", "equal-share", {"count": 300, "seed": 15, "servers": 7}, (20, 200)),
         ("min-min", "optra", TIES, (-1, 40)),
-        (
-            "tapra-fast",
-            "optra",
-            {"count": 500, "seed": 16, "tasks": 8, "servers": 7, "exhausted": 0.3},
-            (100, 400),
-        ),
+        ("tapra-fast", "optra", EXHAUSTED, (100, 400)),
     ],
 )
 def test_plans_are_the_models(

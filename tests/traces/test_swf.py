@@ -107,9 +107,6 @@ def test_a_file_of_machines_replaces_the_header(tmp_path: Path, name: str) -> No
     assert trace.files == (log, nodes) and trace.dropped == DROPPED
 
 
-# --- errors
-
-
 # --- the rest of the house
 
 

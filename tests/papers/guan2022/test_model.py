@@ -224,10 +224,6 @@ def lp_parts(problem: Problem) -> tuple[list[tuple[int, int, int]], np.ndarray, 
     return names, np.array(rows), np.array(limits, float), total
 
 
-def lp_bounds(problem: Problem, names: list[tuple[int, int, int]]) -> list[tuple[float, float | None]]:
-    return [(float(problem.site_floors.get(name, 0)), None) for name in names]
-
-
 def floors_of(problem: Problem) -> list[list[float]] | list[float] | None:
     """The floors as the solvers take them."""
     if problem.site_floors:
@@ -255,6 +251,7 @@ def lp_useful(demand, slots, groups, policy: str, job: int, tasks: Sequence[int]
     aggregates = [float(a) for a in model.max_min(problem)]
     names, rows, limits, total = lp_parts(problem)
     useful = np.minimum(demand[job], tasks)
+    floors = [(float(problem.site_floors.get(name, 0)), None) for name in names]
     own = np.array([[float(name[:2] == (job, k)) for name in names] for k in range(len(groups))])
     wide = np.block([[rows, np.zeros((len(rows), len(groups)))], [-own, np.eye(len(groups))]])
     values = []
@@ -265,7 +262,7 @@ def lp_useful(demand, slots, groups, policy: str, job: int, tasks: Sequence[int]
             b_ub=[*limits, *([0.0] * len(groups))],
             A_eq=np.hstack([total, np.zeros((len(total), len(groups)))]),
             b_eq=aggregates,
-            bounds=[*lp_bounds(problem, names), *((0.0, float(x)) for x in useful)],
+            bounds=[*floors, *((0.0, float(x)) for x in useful)],
         )
         assert result.status == 0
         values.append(result.fun + useful @ (1 - np.array(counted)) if sign > 0 else -result.fun)
