@@ -447,17 +447,6 @@ def test_a_trace_is_not_read_again(name):
             schedgym.advise(trace(BUSY), **{name: value})
 
 
-def test_the_same_log_in_every_kind_of_file(tmp_path):
-    paths = [tmp_path / name for name in ("log.csv", "log.tsv", "log.csv.gz", "log.parquet")]
-    BUSY.to_csv(paths[0], index=False)
-    BUSY.to_csv(paths[1], index=False, sep="\t")
-    BUSY.to_csv(paths[2], index=False)
-    BUSY.to_parquet(paths[3])
-    machines = pandas.DataFrame({"cores": [8, 8, 8], "ram_gib": [32, 32, 32]})
-    verdicts = {schedgym.advise(log, machines=machines, **QUICK).verdict for log in (*paths, BUSY)}
-    assert verdicts == {schedgym.advise(BUSY, servers=3, cpus=8, memory=32, **QUICK).verdict}
-
-
 def test_an_unknown_argument_and_a_broken_table():
     with pytest.raises(TypeError, match="unexpected keyword argument 'server'"):
         schedgym.advise(BUSY, server=3)

@@ -59,10 +59,15 @@ def test_a_failure_leaves_what_stands_there(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "out"
     check = SPECIAL[kind](path)
     path.write_text("old")
+    before = sorted(tmp_path.rglob("*"))
     with pytest.raises(KeyboardInterrupt), atomic_write(path) as stream:
         stream.write("half")
         raise KeyboardInterrupt
-    assert check() == b"old"
+    assert check() == b"old" and sorted(tmp_path.rglob("*")) == before
+    with atomic_write(path) as stream:
+        stream.write("new")
+        assert path.read_text() == "old", "readers see the old content until the end"
+    assert check() == b"new"
 
 
 def test_a_failure_writes_nothing_into_a_pipe(tmp_path: Path) -> None:

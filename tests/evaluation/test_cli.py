@@ -469,14 +469,6 @@ def test_the_help_with_an_id_has_its_defaults(capsys):
         assert f"[default: {default}]" in text.partition("--objective ")[2].partition(" --")[0]
 
 
-def test_saved_workloads_run(tmp_path):
-    made = make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)])
-    schedgym.save_workload(made, tmp_path / "w.npz")
-    arguments = ["run", ID, "--policy", "bf-exec", "--workload", "w.npz", "--json", "o.json"]
-    assert cli.main(arguments) == 0
-    assert strict(tmp_path / "o.json")["metrics"]["mean_delay"] == 5
-
-
 def test_a_switch_may_stand_without_a_value() -> None:
     spell = cli._spell_out_switches
     assert spell(["compare", "X", "--single", "--windows", "1,2"]) == [

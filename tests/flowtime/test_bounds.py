@@ -27,7 +27,7 @@ from schedgym.problems.flowtime.workload import (
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance, workload_of
 from tests.flowtime.schedules import POLICIES
-from tests.long import of_trials, some, trials
+from tests.long import some, trials
 
 ALL = (processing_bound, queue_bound, priced_bound)
 
@@ -142,19 +142,6 @@ def test_late_jobs_end_at_once(cores: int, servers: int, far: int) -> None:
     """Arrivals in units of work, of which neither floats nor whole numbers have enough."""
     arrival = [0, *(far + 1000 * i for i in range(20))]
     assert lower_bound(make_workload(arrival, [1] * 21, [cores] * 21, [cores] * servers)) == 21
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_queue_is_the_model_s_one_machine(kind: str) -> None:
-    rng = random.Random(23)
-    equal = 0
-    for x in trials(100):
-        instance = random_instance(rng, kind, at_once=x % 3 == 0)
-        one = optima.one_machine_srpt(instance)
-        bound = queue_bound(workload_of(instance), 1.0)
-        assert bound >= one * (1 - 1e-9)
-        equal += math.isclose(bound, one, rel_tol=1e-9)
-    assert equal > of_trials(5)
 
 
 def slow_queue(instance: Instance, k: float) -> float:

@@ -162,13 +162,6 @@ def close(share: float, expected: float, n: int) -> bool:
     return abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / n)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_drawn_passes_the_checks_of_the_model(kind: str) -> None:
-    w = generate(3, 2, small(kind))
-    assert kind_of(w) == kind and w.cluster["cpu"].tolist() == list(SERVERS)
-    model.check(instance_of(w))
-
-
 def test_kw_is_the_specification_s_workload() -> None:
     source = kw("1d")
     assert source.horizon == 3600 and source.sizes["task"] == 6487

@@ -461,18 +461,6 @@ def repair_shares(
     }
 
 
-def test_repairs_by_hand() -> None:
-    assert repair_counts([3, 2, 4], 6) == [3, 2, 1]
-    assert repair_counts([3, 2, 4], 2) == [2, 0, 0]
-    assert repair_counts([0, 1], 4) == [3, 1]
-    shares = {(0, 0, 0): Fraction(3), (0, 0, 1): Fraction(3), (1, 0, 0): Fraction(3)}
-    assert repair_shares(shares, {(0, 0): 2, (1, 0): 9}, (2, 2)) == {
-        (0, 0, 0): Fraction(1, 2),
-        (0, 0, 1): 1,
-        (1, 0, 0): Fraction(3, 2),
-    }
-
-
 def test_repair_of_counts_and_shares() -> None:
     parameters = {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8, "window": "all"}
     env = gym.make(ASSIGN, disable_env_checker=True, view="assignment", **parameters).unwrapped

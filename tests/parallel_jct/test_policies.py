@@ -308,6 +308,3 @@ def test_most_jobs_are_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(digests) == 2
     for planner in ("tapra", "gsa"):
         assert counts[planner, 1e-9] < counts[planner, math.inf]
-
-
-# What the rules mean --------------------------------------------------------------------------

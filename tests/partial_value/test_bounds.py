@@ -205,12 +205,6 @@ def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
 # The discrete model ---------------------------------------------------------------------------
 
 
-def test_the_discrete_bound_against_enumeration() -> None:
-    for workload, instance in discrete(25, 6, max_jobs=3):
-        exact = zheng2016.whole_best(instance)[0]
-        assert exact <= bound(workload, "discrete")
-
-
 def test_the_discrete_bound_is_that_of_the_linear_program() -> None:
     """One piece per task there, few pieces here."""
     for workload, instance in discrete(40, 7):

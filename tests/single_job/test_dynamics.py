@@ -294,7 +294,6 @@ def test_an_illegal_server_becomes_the_most_efficient_one(tmp_path: Path) -> Non
 
 def test_an_illegal_move_stops() -> None:
     env = make(view="search", tasks=6, arity=2, energy_ratio=2.0)
-    stopped = 0
     for seed in range(8):
         observation, _ = env.reset(seed=seed)
         before = observation["placement"].tolist()
@@ -302,8 +301,6 @@ def test_an_illegal_move_stops() -> None:
         observation, _, done, _, info = env.step(bad)
         assert done and info["repaired"] and observation["placement"].tolist() == before
         assert info["metrics"]["repaired"] == info["metrics"]["decisions"] == 1
-        stopped += 1
-    assert stopped == 8
 
 
 # Rewards --------------------------------------------------------------------------------------

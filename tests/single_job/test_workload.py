@@ -39,7 +39,6 @@ from schedgym.problems.single_job.workload import (
     make_workload,
     tables,
 )
-from tests.single_job.schedules import instance_of
 
 seeds = st.integers(0, 2**32)
 KINDS = {"server": SERVER, "rack": RACK, "pod": POD, "dc": DATA_CENTRE}
@@ -233,17 +232,6 @@ def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
         table = tables(generate(seed, 0, source))  # and passes the checks
         assert table.energy_cap == table.least_energy
     assert MOST_DRAWS == 100
-
-
-def test_limits_and_energies_are_the_models_to_the_last_bit() -> None:
-    shares = {"rack_share": 0.5, "pod_share": 0.4, "data_centre_share": 0.7}
-    for seed in range(5):
-        workload = generate(seed, 1, source_of(9, 4, **shares, server_caps=seed % 2 == 0))
-        instance = instance_of(workload)
-        table = tables(workload)
-        assert table.limits.tolist() == list(map(float, instance.limits))
-        assert table.least_energy == instance.least_energy()
-        assert instance.affords(instance.least_energy())
 
 
 def test_the_cap_has_a_number_of_its_own_in_each_episode() -> None:

@@ -113,21 +113,6 @@ def check_fair(demand, sites, slots, allocation, weights=None, floors=None, grou
             assert no_richer or sums[other] <= floors[other] + CLOSE, f"job {i} could take from job {other}"
 
 
-def test_sharing_incentives_are_not_strategy_proof() -> None:
-    """The counterexamples to the thesis's claim about SIG-GAMF (spec, errata)."""
-    slots, sites = [2, 1, 3], singletons(3)
-
-    def sig(demand, slots):
-        return max_min(demand, sites, slots, floors=isolated_share(demand, sites, slots))
-
-    honest = sig([[2, 0, 0], [2, 0, 1], [0, 1, 0]], slots)[0]
-    assert np.allclose(honest, [4 / 3, 5 / 3, 1.0], rtol=1e-15, atol=0.0)
-    lying = sig([[2, 0, 0], [1, 3, 1], [0, 1, 0]], slots)[1][1, :, 0]
-    assert np.minimum(lying, [2, 0, 1]).sum() == pytest.approx(2.0)
-    envious = sig([[0, 0, 4], [2, 0, 1], [2, 0, 2]], [5, 2, 4])[0]
-    assert np.allclose(envious, [7 / 3, 8 / 3, 3.0], rtol=1e-15, atol=0.0)
-
-
 def test_aggregates_are_the_exact_quotients_rounded_once() -> None:
     rng = np.random.default_rng(1)
     for _ in trials(400):

@@ -199,15 +199,6 @@ def test_a_forbidden_arc_may_cost_anything() -> None:
     assert found.tolist() == [[0, 1]]
 
 
-def test_a_hundred_servers() -> None:
-    """Ten thousand units on a hundred servers."""
-    rng = np.random.default_rng(6)
-    costs = rng.normal(size=(300, 100))
-    supply, capacity = rng.integers(0, 60, 300), rng.integers(50, 100, 100)
-    found = transport(costs, supply, capacity, total=int(min(supply.sum(), capacity.sum())))
-    assert found.sum() == min(supply.sum(), capacity.sum())
-
-
 @pure_kernel
 def multiple(a: int, b: int, most: int) -> int:
     return common_multiple(a, b, most)

@@ -259,6 +259,3 @@ def test_arguments(tasks: Path) -> None:
     for at in (-1, float("nan"), float("inf"), "0"):
         with pytest.raises(InvalidParameter, match="machines_at: must be a finite time >= 0 s"):
             read_google2011(tasks, machines_at=at)  # type: ignore[arg-type]
-
-
-# --- the rest of the house

@@ -107,18 +107,6 @@ def test_a_file_of_machines_replaces_the_header(tmp_path: Path, name: str) -> No
     assert trace.files == (log, nodes) and trace.dropped == DROPPED
 
 
-# --- errors
-
-
-def test_nothing_left(tmp_path: Path) -> None:
-    path = write(tmp_path / "log.swf", text([*HEADER, *ROWS[3:6], "broken"]))
-    reasons = "execution <= 0: 2; processors <= 0 or unknown: 1; malformed: 1"
-    with pytest.raises(TraceFormatError, match=rf"log\.swf: has no task \(left out: {reasons}\)"):
-        read_swf(path, on_error="skip")
-    with pytest.raises(TraceFormatError, match=r"log\.swf: has no task$"):
-        read_trace(write(path, text(HEADER)))
-
-
 # --- the rest of the house
 
 

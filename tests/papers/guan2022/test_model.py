@@ -1,4 +1,4 @@
-"""The exact model: vectors of the thesis, errata, hand examples, linear programs, brute force, bounds."""
+"""The exact model: vectors of the thesis, hand examples, linear programs, brute force, bounds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from schedgym.papers.guan2022.batches import pad
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
 from schedgym.papers.guan2022.model import Instance, Job, Problem, View, make_instance, sharing_problem
 from tests.geo.instances import random_instance
-from tests.long import of_trials, trials
+from tests.long import trials
 from tests.tables import table
 
 SINGLE_2 = [(0,), (1,)]
-SINGLE_3 = [(0,), (1,), (2,)]
+
+
 TABLE_3_1 = make_instance((1, 1, 1), [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
 
 
@@ -86,31 +87,6 @@ def test_v5_water_filling() -> None:
     assert model.max_min(Problem([[2], [4], [10], [40]], (20,), [(0,)])) == [2, 4, 7, 7]
 
 
-# Errata --------------------------------------------------------------------------------------
-
-
-def test_literal_greedy_fills_as_high_but_elsewhere() -> None:
-    """With equal slots the sorted final loads of one group agree; the sites do not."""
-    rng = random.Random(3)
-    differ = 0
-    for _ in trials(500):
-        m = rng.randint(2, 4)
-        sites = tuple(rng.sample(range(m), rng.randint(2, m)))
-        load = [rng.randint(0, 6) for _ in range(m)]
-        tasks = rng.randint(1, 12)
-        plain, literal = (model.greedy([tasks], [sites], [2] * m, load, mode) for mode in (False, True))
-        assert sum(plain.values()) == sum(literal.values()) == tasks
-        final = [
-            sorted(a + b for a, b in zip(load, model.per_site(counts, m), strict=True))
-            for counts in (plain, literal)
-        ]
-        assert final[0] == final[1]
-        differ += plain != literal
-    assert differ > of_trials(150)
-    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1)) == {(0, 0): 2}
-    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1), literal=True) == {(0, 0): 1, (0, 1): 1}
-
-
 # Assignment ----------------------------------------------------------------------------------
 
 
@@ -162,6 +138,9 @@ def test_greedy_by_hand() -> None:
     # one task on empty sites: 1/1 against 1/2
     assert model.greedy([1], [(0, 1)], (1, 2), (0, 0)) == {(0, 1): 1}
     assert model.greedy([1], [(1, 0)], (1, 1), (0, 0)) == {(0, 0): 1}
+    # an erratum: the printed formula fills as high, but elsewhere
+    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1)) == {(0, 0): 2}
+    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1), literal=True) == {(0, 0): 1, (0, 1): 1}
 
 
 def test_srpt_counts_unfinished_tasks_and_is_recomputed_on_completions_only() -> None:
@@ -206,54 +185,6 @@ def test_scta_with_two_jobs_at_one_instant() -> None:
     assert model.simulate_assign(instance, "scta", together=True).completion == [4, 3]
 
 
-@pytest.mark.parametrize("policy", model.ASSIGN_POLICIES)
-@pytest.mark.parametrize(
-    "options", [{}, {"fine": True, "literal": True, "placement": "associated", "together": True}]
-)
-def test_assign_properties(policy: str, options: dict[str, object]) -> None:
-    for instance in instances(40, seed=11):
-        outcome = model.simulate_assign(instance, policy, **options)
-        check_schedule(instance, outcome)
-        check_metrics(instance, outcome)
-        if policy == "swag":
-            assert all(
-                site == instance.jobs[i].tasks[x][1][0]
-                for i, row in enumerate(outcome.site)
-                for x, site in enumerate(row)
-            )
-
-
-def check_schedule(instance: Instance, outcome: model.Outcome) -> None:
-    """Every task once, at an available site, after its arrival, unpreempted; never more than u_j."""
-    for i, job in enumerate(instance.jobs):
-        for x, (duration, sites) in enumerate(job.tasks):
-            assert outcome.site[i][x] in sites
-            assert outcome.start[i][x] >= job.arrival
-            assert outcome.end[i][x] == outcome.start[i][x] + duration
-        assert outcome.completion[i] == max(outcome.end[i])
-    tasks = [(i, x) for i, job in enumerate(instance.jobs) for x in range(len(job.tasks))]
-    for i, x in tasks:
-        now, j = outcome.start[i][x], outcome.site[i][x]
-        there = [(a, b) for a, b in tasks if outcome.site[a][b] == j]
-        assert sum(outcome.start[a][b] <= now < outcome.end[a][b] for a, b in there) <= instance.slots[j]
-
-
-def check_metrics(instance: Instance, outcome: model.Outcome) -> None:
-    metrics = model.metrics_assign(instance, outcome)
-    for name, bound in model.lower_bounds(instance).items():
-        assert bound <= metrics["mean_response"] * (1 + 1e-9), name
-    assert 0 < metrics["utilisation"] <= 1 + 1e-9
-    times = {decision.view.clock for decision in outcome.decisions}
-    assert {job.arrival for job in instance.jobs} <= times
-    assert len(times) == len(outcome.decisions) <= 2 * len(instance.jobs) or any(
-        d.shares for d in outcome.decisions
-    )
-    active = sum((part.end - part.begin) * len(part.occupied) for part in outcome.series)
-    assert float(active) == pytest.approx(float(metrics["mean_response"] * len(instance.jobs)))
-    busy = sum((part.end - part.begin) * sum(part.occupied.values()) for part in outcome.series)
-    assert float(busy) == pytest.approx(float(sum(d for job in instance.jobs for d, _ in job.tasks)))
-
-
 def test_a_completion_recomputes() -> None:
     # at 2 job 1 ends; job 0 may then spread anew over both sites
     instance = make_instance((1, 1), [(0, [(6, (0,))]), (0, [(2, (1,))])])
@@ -265,15 +196,6 @@ def test_a_completion_recomputes() -> None:
         busy = list(zip(arrivals, outcome.completion, strict=True))
         expected = {*arrivals, *(c for c in outcome.completion if any(a <= c < b for a, b in busy))}
         assert {decision.view.clock for decision in outcome.decisions} == expected
-
-
-def test_a_recorded_run_can_be_replayed() -> None:
-    for instance in instances(20, seed=12):
-        for policy in ("ata", "scta"):
-            first = model.simulate_assign(instance, policy)
-            script = {d.view.clock: (d.order, d.counts) for d in first.decisions}
-            again = model.simulate_assign(instance, lambda view, script=script: script[view.clock])
-            assert again[:4] == first[:4]
 
 
 def test_an_invalid_assignment_is_refused() -> None:
@@ -300,10 +222,6 @@ def lp_parts(problem: Problem) -> tuple[list[tuple[int, int, int]], np.ndarray, 
         limits.append(u)
     total = np.array([[float(name[0] == i) for name in names] for i in range(n)])
     return names, np.array(rows), np.array(limits, float), total
-
-
-def lp_bounds(problem: Problem, names: list[tuple[int, int, int]]) -> list[tuple[float, float | None]]:
-    return [(float(problem.site_floors.get(name, 0)), None) for name in names]
 
 
 def floors_of(problem: Problem) -> list[list[float]] | list[float] | None:
@@ -333,6 +251,7 @@ def lp_useful(demand, slots, groups, policy: str, job: int, tasks: Sequence[int]
     aggregates = [float(a) for a in model.max_min(problem)]
     names, rows, limits, total = lp_parts(problem)
     useful = np.minimum(demand[job], tasks)
+    floors = [(float(problem.site_floors.get(name, 0)), None) for name in names]
     own = np.array([[float(name[:2] == (job, k)) for name in names] for k in range(len(groups))])
     wide = np.block([[rows, np.zeros((len(rows), len(groups)))], [-own, np.eye(len(groups))]])
     values = []
@@ -343,7 +262,7 @@ def lp_useful(demand, slots, groups, policy: str, job: int, tasks: Sequence[int]
             b_ub=[*limits, *([0.0] * len(groups))],
             A_eq=np.hstack([total, np.zeros((len(total), len(groups)))]),
             b_eq=aggregates,
-            bounds=[*lp_bounds(problem, names), *((0.0, float(x)) for x in useful)],
+            bounds=[*floors, *((0.0, float(x)) for x in useful)],
         )
         assert result.status == 0
         values.append(result.fun + useful @ (1 - np.array(counted)) if sign > 0 else -result.fun)
@@ -534,40 +453,6 @@ def test_amf_keeps_tasks_at_the_associated_site() -> None:
     instance = make_instance((1, 1), [(0, [(4, (1, 0))])])
     assert model.simulate_fair(instance, "amf").completion == [4]
     assert model.simulate_fair(instance, "gamf").completion == [2]
-
-
-@pytest.mark.parametrize("policy", model.FAIR_POLICIES)
-def test_fair_properties(policy: str) -> None:
-    for x, instance in enumerate(instances(20, seed=31, max_jobs=5, max_sites=3)):
-        for work_conserving in (True, False):
-            outcome = model.simulate_fair(
-                instance, policy, aggressive=x % 4 == 0, work_conserving=work_conserving
-            )
-            check_schedule(instance, outcome)
-            check_metrics(instance, outcome)
-        metrics = model.metrics_fair(instance, outcome)
-        assert metrics["sharing_violations_site"] == 0 or policy not in ("imf", "sig-amf", "opt-sig-amf")
-        assert metrics["sharing_violations"] == 0 or not policy.endswith("sig-gamf")
-        assert 0 < metrics["mean_jain"] <= 1 + 1e-9
-        assert metrics.get("fairness_integral_no_drain", 0.0) <= metrics["fairness_integral"] + 1e-9
-        for decision in outcome.decisions:
-            active = decision.view.active
-            demand = [decision.view.unfinished[i] for i in active]
-            rows = {(active.index(i), k, j): share for (i, k, j), share in decision.shares.items()}
-            check_shares(rows, Problem(demand, instance.slots, instance.groups))
-
-
-def test_optimised_variants_keep_the_aggregates() -> None:
-    for instance in instances(25, seed=32, max_jobs=5, max_sites=3):
-        for decision in model.simulate_fair(instance, "gamf").decisions:
-            for base in ("amf", "sig-amf", "gamf", "sig-gamf"):
-                total = []
-                for name in (base, f"opt-{base}"):
-                    shares = model.fair_policy(instance, decision.view, name)
-                    total.append(
-                        [sum(s for (a, _, _), s in shares.items() if a == i) for i in decision.view.active]
-                    )
-                assert total[0] == total[1]
 
 
 # Metrics and bounds --------------------------------------------------------------------------

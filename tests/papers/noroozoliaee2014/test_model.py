@@ -24,9 +24,6 @@ from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Task, fea
 from tests.queue_delay.instances import make_instance, random_instances
 
 UNIT = [(1.0, 1.0)]
-LITERAL = ("ff", "bf", "wf", "rf")
-#: schemes under which a released server is offered to every waiting task
-SCANNING = [name for name, scheme in model.SCHEMES.items() if scheme.completion == "scan"]
 
 
 def simulate(tasks, servers, scheme, **options) -> Schedule:
@@ -162,93 +159,6 @@ def test_random_instances_are_as_promised() -> None:
         assert all(task.execution > 0.0 and task.cpu + task.memory > 0.0 for task in tasks)
         ties += len(set(arrivals)) < len(arrivals)
     assert ties > 150
-
-
-@pytest.mark.parametrize("scheme", model.SCHEMES)
-def test_schedules_are_feasible_and_do_not_idle(scheme: str) -> None:
-    for instance in random_instances(100, seed=2):
-        tasks, servers = instance
-        outcome = run(instance, scheme)
-        assert all(
-            (start is None) == (j < 0) and (start is None or start >= task.arrival)
-            for start, j, task in zip(outcome.start, outcome.server, tasks, strict=True)
-        )
-        assert feasible(instance, outcome) == (None not in outcome.start)
-        assert scheme in LITERAL or None not in outcome.start
-        finish = [
-            math.inf if start is None else start + task.execution
-            for start, task in zip(outcome.start, tasks, strict=True)
-        ]
-        known = [start for start in outcome.start if start is not None]
-        events = sorted({task.arrival for task in tasks} | set(known) | set(finish) - {math.inf})
-        assert events[-1] == outcome.end
-        for now, later in zip(events, [*events[1:], math.inf], strict=True):
-            if later - now <= model.SIMULTANEOUS * now:
-                continue  # one instant, but for rounding
-            room = []  # just after it
-            for j, (cpu, memory) in enumerate(servers):
-                on_j = [
-                    task
-                    for i, task in enumerate(tasks)
-                    if outcome.server[i] == j and outcome.start[i] <= now < finish[i]
-                ]
-                room.append((cpu - sum(t.cpu for t in on_j), memory - sum(t.memory for t in on_j)))
-            assert all(min(left) >= -1.1e-9 for left in room)
-            fits = [
-                any(t.cpu <= cpu + 0.9e-9 and t.memory <= memory + 0.9e-9 for cpu, memory in room)
-                for i, t in enumerate(tasks)
-                if t.arrival <= now and (outcome.start[i] is None or outcome.start[i] > now)
-            ]
-            if scheme in SCANNING:
-                assert not any(fits)
-            elif scheme not in LITERAL:
-                assert not fits or not all(fits)
-
-
-def test_one_server_makes_literal_and_repaired_schemes_agree() -> None:
-    for tasks, servers in random_instances(300, seed=4):
-        alone = servers[:1]
-        fitting = [t for t in tasks if t.cpu <= alone[0][0] and t.memory <= alone[0][1]]
-        if not fitting:
-            continue
-        instance = Instance(fitting, alone)
-        first = run(instance, "ff")
-        for scheme in LITERAL:
-            assert run(instance, scheme) == run(instance, f"{scheme}-all") == first
-        assert run(instance, "bf-exec") == run(instance, "dot-exec")
-        for size in model.SIZES:
-            assert run(instance, f"ffd-{size}") == run(instance, f"bfd-{size}")
-
-
-@pytest.mark.parametrize("scheme", model.SCHEMES)
-def test_metrics_satisfy_the_identities(scheme: str) -> None:
-    for instance in random_instances(100, seed=6):
-        tasks, servers = instance
-        outcome = run(instance, scheme)
-        measured = model.metrics(instance, outcome)
-        waits = model.delays(instance, outcome)
-        assert min(waits) >= 0.0
-        assert measured["mean_delay"] == pytest.approx(np.mean(waits))
-        assert measured["max_delay"] == max(waits)
-        rate = len(tasks) / measured["makespan"]
-        execution = sum(task.execution for task in tasks) / len(tasks)
-        assert measured["mean_queued"] == pytest.approx(rate * measured["mean_delay"])
-        assert measured["mean_running"] == pytest.approx(rate * execution)
-        served = [task for task, j in zip(tasks, outcome.server, strict=True) if j >= 0]
-        for r, name in enumerate(("cpu", "memory")):
-            work = sum(task.execution * task[2 + r] for task in served)
-            capacity = sum(server[r] for server in servers)
-            assert measured[f"utilization_{name}"] == pytest.approx(work / (capacity * measured["makespan"]))
-            for window in ("", "_to_last_arrival", "_backlog"):
-                assert 0.0 <= measured[f"utilization_{name}{window}"] <= 1.0 + 1e-7
-        assert 0.0 <= measured["beta"] <= 1.0
-        assert (measured["beta"] > 0.0) == (measured["mean_delay"] > 0.0)
-        if measured["beta"] == 0.0:
-            assert measured["utilization_cpu_backlog"] == 0.0
-        if tasks[0].arrival == tasks[-1].arrival:
-            assert measured["utilization_cpu_to_last_arrival"] == 0.0
-        if not measured["stranded"]:
-            assert measured["makespan"] == pytest.approx(outcome.end - tasks[0].arrival)
 
 
 # Bounds --------------------------------------------------------------------------------------

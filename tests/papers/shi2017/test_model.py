@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -21,11 +20,6 @@ INF = math.inf
 UNIT = pytest.approx
 #: the planners that use no random numbers
 PLAIN = {"tapra": linear_programs.tapra, **one_job.PLANNERS}
-
-
-def draws(seed: int) -> Callable[[int, int], float]:
-    """Counter-based draws: the same for a job and a round whatever happened before."""
-    return lambda job, number: random.Random(f"{seed}/{job}/{number}").random()
 
 
 def instances(count: int, seed: int, tasks: int = 5, servers: int = 5, **options: Any) -> Iterator[SingleJob]:
@@ -223,21 +217,6 @@ def test_min_min_by_hand() -> None:
     assert one_job.min_min_placement(shares) == (0, 1)  # 4 thrice: the lower task, then server
 
 
-def test_own_times_never_decide_in_min_min() -> None:
-    """With Eq. 16 no later task is shorter than the completion time so far."""
-    for instance in instances(60, 17):
-        placement: one_job.Placement = (-1,) * instance.tasks
-        while -1 in placement:
-            left = [i for i, j in enumerate(placement) if j < 0]
-            keys = []
-            for i, j in itertools.product(left, range(instance.servers)):
-                got = one_job.optra(instance, one_job.moved(placement, i, j))
-                assert got.jct == got.times[i]
-                keys.append((got.jct, i, j))
-            placement = one_job.moved(placement, *min(keys)[1:])
-        assert placement == one_job.min_min_placement(instance)
-
-
 def test_tapra_starts_at_the_largest_part_of_the_lowest_server() -> None:
     instance = SingleJob((4.0, 4.0), ones(2, 2), ((0,), (1,)), (1.0, 1.0))
     plan = one_job.tapra_from(instance, ((0.5, 0.5), (0.5, 0.5)))
@@ -269,73 +248,6 @@ def test_equal_share_by_hand() -> None:
 
 
 # Online: whole runs --------------------------------------------------------------------------
-
-RUNS = list(itertools.product(online.SCHEDULERS, PLAIN, (True, False), (None, True)))
-
-
-def check_run(workload: Workload, got: online.Outcome, drc: bool, max_percent: float) -> None:
-    jobs = workload.jobs
-    for launch in got.launches:
-        plan = launch.plan
-        check_plan(launch.instance, plan)
-        for limit in workload.limits:
-            there = sum(launch.available[j] for j in limit.servers)
-            taken = zip(plan.evaluation.vcpus, plan.placement, strict=True)
-            assert sum(c for c, j in taken if j in limit.servers) <= limit.share * there * (1 + 1e-9)
-        load, least = jobs[launch.job].total_load, jobs[launch.job].least_energy
-        if workload.energy_cap_ratio is None:
-            assert plan.evaluation.energy <= max(1.1 * load, least) * (1 + 1e-9)
-        else:
-            assert plan.evaluation.energy <= max(workload.energy_cap_ratio * load, least) * (1 + 1e-9)
-        assert launch.time >= jobs[launch.job].arrival
-    for interval in got.intervals:
-        for j, capacity in enumerate(workload.capacity):
-            here = [share for share in interval.running if share.server == j]
-            used = sum(share.base + share.extra for share in here)
-            assert used <= capacity * (1 + 1e-9)
-            if drc and here:
-                assert used == UNIT(capacity)
-            for share in here:
-                assert share.extra >= 0 and (drc or share.extra == 0)
-                rate = share.extra * sum(other.leq for other in here)
-                assert rate == UNIT(share.leq * sum(other.extra for other in here), abs=1e-9)
-    in_system = sum(i.in_system * (i.end - i.begin) for i in got.intervals)
-    assert in_system / len(jobs) == UNIT(float(got.average_jct), abs=1e-6)
-    for job, finish in enumerate(got.finish):
-        assert got.consumed[job] <= got.committed[job] * (1 + 1e-6)
-        if finish is None:
-            continue
-        assert finish == max(t for t in got.task_finish[job] if t is not None)
-        assert got.consumed[job] == UNIT(float(got.committed[job]), rel=1e-6)
-        start = got.launch[job]
-        assert start is not None
-        plan = next(launch.plan for launch in got.launches if launch.job == job)
-        if drc:
-            assert finish <= (start + plan.evaluation.jct) * (1 + 1e-6)
-        else:
-            assert finish == UNIT(float(start + plan.evaluation.jct), rel=1e-6)
-        assert finish - jobs[job].arrival >= linear_programs.job_bound(workload, job, drc) * (1 - 1e-6)
-
-
-@pytest.mark.parametrize(("scheduler", "planner", "drc", "mar"), RUNS)
-def test_whole_runs(scheduler: str, planner: str, drc: bool, mar: bool | None) -> None:
-    rng = random.Random(f"{scheduler} {planner} {drc} {mar}")
-    for n in range(4):
-        workload = random_jobs.random_workload(rng, dyadic=n % 2 == 0, fixed_ratio=n == 3)
-        percent = rng.choice((0.1, 0.3, 0.6))
-        got = online.Simulation(
-            workload, scheduler, PLAIN[planner], drc, mar, percent, draw=draws(n), max_time=600
-        ).run()
-        check_run(workload, got, drc, percent)
-        if mar or (mar is None and scheduler == "ontapra"):
-            for launch in got.launches:
-                assert sum(launch.available) > percent * sum(workload.capacity)
-        if scheduler != "fcfs":
-            assert all(launch.time % 10 == 0 for launch in got.launches)
-        else:
-            instants = {job.arrival for job in workload.jobs}
-            instants |= {t for times in got.task_finish for t in times if t is not None}
-            assert all(launch.time in instants for launch in got.launches)
 
 
 def test_runs_in_exact_numbers_agree() -> None:
