@@ -113,7 +113,7 @@ def _find(path: str, name: str) -> Callable[..., Any]:
     module = _module(path)
     found = getattr(module, name, None)
     if isinstance(found, type):
-        if all(callable(getattr(found, method, None)) for method in ("reset", "__call__")):
+        if {"reset", "__call__"} <= set(dir(found)):  # not getattr: a class itself can be called
             return found
         raise InvalidParameter(
             f"{path}: {name}: a policy has the methods reset(interface, rng) and __call__(observation)"

@@ -85,6 +85,7 @@ def test_what_a_class_declares_is_kept(file):
     ("content", "name", "message"),
     [
         (MINE, "Nothing", "has the methods reset"),
+        ("class Half:\n    reset = print\n", "Half", "has the methods reset"),
         (MINE, "absent", "has no class or function 'absent'; it has Close, first, Declared, Nothing"),
         ("x = 1\n1 / 0\n", "first", "mine.py:2: ZeroDivisionError: division by zero"),
         ("x = (\n", "first", "mine.py:1: SyntaxError: '\\(' was never closed"),
