@@ -391,6 +391,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         What has not run or finished counts as at the end of a truncated episode: see each metric.
         """
+        if not self.simulator.seeded[0]:
+            raise ResetNeeded("call reset before metrics")
         values = self.simulator.measure(self._one)[0].tolist()
         return dict(zip(self.simulator.metric_names, values, strict=True))
 

@@ -158,8 +158,9 @@ def test_without_a_generator_nothing_is_drawn_anew(tmp_path: Any) -> None:
     env.reset(seed=0)
     save_workload(env.record().workload, tmp_path / "four.json")
     env = gym.make(ID, workload=str(tmp_path / "four.json")).unwrapped
-    with pytest.raises(ResetNeeded, match="call reset before save"):
-        env.save()
+    for ask in (env.save, env.record, env.metrics):
+        with pytest.raises(ResetNeeded, match=f"call reset before {ask.__name__}"):
+            ask()
     env.reset(seed=0)
     state = env.save()
     env.step(0)

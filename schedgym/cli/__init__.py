@@ -113,7 +113,7 @@ def _spell_out_switches(arguments: list[str]) -> list[str]:
             spelled += [name, "false"]
             continue
         spelled.append(argument)
-        if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("--")):
+        if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("-")):
             spelled.append(switches[argument])
     return spelled
 

@@ -116,9 +116,10 @@ class Training:
 def train(asked: Training) -> int:
     """Train an agent from a configuration, and write its file.
 
-    The printed curve is the mean objective of the validation episodes. During the training a checkpoint
-    stands beside the agent file. With --seeds it trains several agents, and says which is the median; the
-    exit code is 1 if trainings have failed.
+    The printed curve is the mean objective of the validation episodes and, of a search, the change of the
+    fitness, by which the best is chosen (less is better). A checkpoint stands beside the agent file. With
+    --seeds it trains several agents, and says which is the median; the exit code is 1 if trainings have
+    failed.
     """
     from schedgym.evaluation.plan import resolve_id
 
@@ -153,7 +154,8 @@ def _train_one(asked: Training, id: str, source: str, config: Any) -> None:
 
     def report(point: Any) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
-        say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}")
+        fitness = "" if gradient else f"  fitness {percent_text(100 * point.change)}%"
+        say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}{fitness}")
 
     result = training.train(
         config, path, command, resume=asked.resume, report=report, log_dir=asked.logs, device=asked.device

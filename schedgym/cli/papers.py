@@ -15,7 +15,7 @@ def claims(
 
     Options:
         names ([NAME]...): A claim (guan2022/amf-envy) or a paper (guan2022). Default: all claims.
-        scale (small|paper): The size of the instances: small takes seconds per paper, paper takes minutes.
+        scale (small|paper): The size of the instances; all claims take more than an hour at the small one.
     """
     from schedgym.papers.main import print_claims
 
@@ -40,8 +40,8 @@ def reproduce(
 
     Options:
         names ([NAME]...): A figure (guan2022/fig4.6) or a paper (guan2022). Default: all figures.
-        scale (small|paper): The size of the instances: small takes minutes for all figures, paper is the
-            paper's size.
+        scale (small|paper): The size of the instances: small takes minutes a figure, and hours for all;
+            paper is the paper's size.
         output (FOLDER): Write the files to this folder.
         again: Also make the figures that an earlier run has made.
         all_readings: Run all readings at the paper's size, too, each of which takes as long again, but for

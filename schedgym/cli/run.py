@@ -62,7 +62,9 @@ def run(asked: RunAsked) -> None:
     problem, id = resolve_id(asked.id)
     check_output(asked.gantt, FORMATS)
     check_output(asked.gif, MOVING)
-    (acting,) = named_policies(asked.policy, problem, id)
+    acting, *others = named_policies(asked.policy, problem, id)
+    if others:
+        raise InvalidParameter(f"--policy: must be one, got {asked.policy!r}: compare runs several")
     options = pairs(asked.option, "--option")
     if isinstance(acting, str):
         full = resolve_policy_name(acting, problem.name)

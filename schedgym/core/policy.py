@@ -270,12 +270,10 @@ def get_policy_spec(name: str, problem: str | None = None) -> PolicySpec:
     make: Callable[[str], Any] = importlib.import_module("schedgym.core.score_policy").ScorePolicy
     names = make(own).expression.names  # refuses what is no expression
     knows = tuple(name for name in names if name in DURATIONS)
-
-    def score() -> Any:
-        return make(own)
-
     help = "the highest score first"
-    return PolicySpec(full, score, source="an expression", knows=knows, views=SCORED_VIEWS, summary=help)
+    return PolicySpec(
+        full, lambda: make(own), source="an expression", knows=knows, views=SCORED_VIEWS, summary=help
+    )
 
 
 def is_expression(name: str) -> bool:
@@ -293,7 +291,7 @@ def make_policy(name: str, problem: str | None = None, **options: Any) -> Any:
 
     Raises:
         UnknownName: for an unknown policy or option.
-        InvalidParameter: for an option that the name fixes, or a value that the policy refuses.
+        InvalidParameter: for an option that the name fixes or that is missing, or a value that is refused.
     """
     spec = get_policy_spec(name, problem)
     known = spec.options()
@@ -302,6 +300,10 @@ def make_policy(name: str, problem: str | None = None, **options: Any) -> Any:
             raise InvalidParameter(f"{spec.name}: option {option} is fixed to {spec.fixed[option]!r}")
         if option not in known:
             raise UnknownName(f"option of {spec.name}", option, known)
+    try:
+        inspect.signature(spec.factory).bind(**spec.fixed, **options)
+    except TypeError as error:
+        raise InvalidParameter(f"{spec.name}: {error}") from None
     policy = spec.factory(**spec.fixed, **options)
     policy.name = spec.name
     return policy

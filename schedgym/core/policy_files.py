@@ -6,6 +6,7 @@ the command line and the file of a sweep do; stores, agents and workloads cannot
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -67,17 +68,16 @@ def load_policy(text: str, problem: str) -> str:
     def factory(**options: Any) -> FilePolicy:
         return FilePolicy(str(path), name, options)
 
+    if not isinstance(found, type):
+        factory.__signature__ = inspect.Signature()  # type: ignore[attr-defined]  # it has no options
     declared = [
         spec
         for spec in registered_policies().values()
         if spec.factory is found and spec.problem == problem and not spec.fixed
     ]
-    if declared:
-        spec = PolicySpec(**{**vars(declared[0]), "name": full, "factory": factory})
-    else:
-        # nobody has said what it must know, so it is taken to read everything
-        spec = PolicySpec(full, factory, source=named["path"], knows=("execution",))
-    enter_policy(spec)
+    # if nobody has said what it must know, it is taken to read everything
+    spec = declared[0] if declared else PolicySpec(full, factory, named["path"], knows=("execution",))
+    enter_policy(dataclasses.replace(spec, name=full, factory=factory))
     return label
 
 
@@ -113,7 +113,7 @@ def _find(path: str, name: str) -> Callable[..., Any]:
     module = _module(path)
     found = getattr(module, name, None)
     if isinstance(found, type):
-        if all(callable(getattr(found, method, None)) for method in ("reset", "__call__")):
+        if {"reset", "__call__"} <= set(dir(found)):  # not getattr: a class itself can be called
             return found
         raise InvalidParameter(
             f"{path}: {name}: a policy has the methods reset(interface, rng) and __call__(observation)"
@@ -138,11 +138,8 @@ class FilePolicy:
     def __init__(self, path: str, name: str, options: dict[str, Any]) -> None:
         found = _find(path, name)
         self._made = path, name, options
-        if isinstance(found, type):
-            self._policy: Any = found(**options)
-            self._act: Callable[[Any], Any] = self._policy
-        else:
-            self._policy, self._act = None, found
+        self._policy: Any = found(**options) if isinstance(found, type) else None
+        self._act: Callable[[Any], Any] = found if self._policy is None else self._policy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FilePolicy, self._made, {"name": self.__dict__.get("name", "")}

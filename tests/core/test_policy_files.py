@@ -12,6 +12,7 @@ from schedgym.core.policy import get_policy_spec, list_policies, make_policy
 from schedgym.core.policy_files import load_policy, names_policy_file
 from schedgym.errors import InvalidParameter, InvalidStore, UnknownName
 from schedgym.evaluation.sweeps import load_spec, run_sweep
+from tests.tables import table
 
 MINE = """
 from schedgym.core.policy import register_policy
@@ -44,6 +45,11 @@ class Declared(Close):
 
 class Nothing:
     pass
+
+
+class Sized(Close):
+    def __init__(self, size):
+        self.size = size
 """
 ID = "schedgym/QueueDelay-v0"
 
@@ -71,8 +77,6 @@ def test_a_class_has_its_options_and_moves_to_other_processes(file):
     made = make_policy("mine:Close", "queue-delay", sign=-1.0)
     other = pickle.loads(pickle.dumps(made))
     assert (other.name, other.sign) == (made.name, -1.0) == ("queue-delay/mine:Close", -1.0)
-    with pytest.raises(UnknownName, match="did you mean 'sign'"):
-        make_policy("mine:Close", "queue-delay", sing=1.0)
 
 
 def test_what_a_class_declares_is_kept(file):
@@ -81,20 +85,18 @@ def test_what_a_class_declares_is_kept(file):
     assert (spec.source, spec.views, spec.needs) == ("here", ("pick",), {"action_mask": True})
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "message"),
-    [
-        (MINE, "Nothing", "has the methods reset"),
-        (MINE, "absent", "has no class or function 'absent'; it has Close, first, Declared, Nothing"),
-        ("x = 1\n1 / 0\n", "first", "mine.py:2: ZeroDivisionError: division by zero"),
-        ("x = (\n", "first", "mine.py:1: SyntaxError: '\\(' was never closed"),
-        ("import nowhere\n", "first", "mine.py:1: ModuleNotFoundError: No module named 'nowhere'"),
-    ],
-)
+@pytest.mark.parametrize(("content", "name", "message"), table(__file__, "test_files_that_are_wrong"))
 def test_files_that_are_wrong(file, content, name, message):
-    file.write_text(content)
+    file.write_text(content or MINE)
     with pytest.raises(InvalidParameter, match=message):
         load_policy(f"mine.py:{name}", "queue-delay")
+
+
+@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_options_that_are_wrong"))
+def test_options_that_are_wrong(file, name, options, message):
+    load_policy(f"mine.py:{name}", "queue-delay")
+    with pytest.raises((InvalidParameter, UnknownName), match=message):
+        make_policy(f"mine:{name}", "queue-delay", **options)
 
 
 def test_two_files_of_one_name_are_told_apart(file, tmp_path):

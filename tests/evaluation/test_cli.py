@@ -476,6 +476,7 @@ def test_a_switch_may_stand_without_a_value() -> None:
     ]
     assert spell(["compare", "X", "--drc", "true,false"]) == ["compare", "X", "--drc", "true,false"]
     assert spell(["compare", "X", "--latency"])[-1] == "true"
+    assert spell(["tune", "X", "ff", "--pool", "-o", "a.db"])[4:] == ["true", "-o", "a.db"]
 
 
 BARE = """
