@@ -11,15 +11,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.long import SLOW_PAGES, SLOW_VIEWS, SLOWEST_VIEWS, long, weekly
+from tests.long import EVERY, SLOW_PAGES, SLOW_VIEWS, SLOWEST_VIEWS, long, weekly
 from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
-settings.register_profile("dev", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
+# make test has fewer examples of a property than hypothesis would try
+MOST = 100 if EVERY else 40
+settings.register_profile("dev", deadline=None, print_blob=True, max_examples=MOST)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 # collecting the tests makes a million objects that stay: see pytest_collection_finish
 gc.disable()
+# what tests write need not outlive a power failure: thousands of small files, each sent to the disk at once
+os.fsync = lambda _: None
 # tests read what commands print where nobody says how wide
 os.environ.pop("COLUMNS", None)
 

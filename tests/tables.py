@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,16 @@ import yaml
 
 def table(file: str, test: str) -> list[Any]:
     """The cases of a test, from the YAML file with the name of the test's own file."""
-    cases = yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))[test]
+    cases = _read(Path(file).with_suffix(".yaml"))[test]
     return [tuple(case) if isinstance(case, list) else case for case in cases]
 
 
 def declared(name: str, file: str = "workloads") -> Any:
     """What a YAML file of a problem's tests says."""
-    path = Path(__file__).parent / name.replace("-", "_") / f"{file}.yaml"
+    return _read(Path(__file__).parent / name.replace("-", "_") / f"{file}.yaml")
+
+
+@functools.cache
+def _read(path: Path) -> Any:
+    """What a YAML file says, read once: hundreds of tests ask for the same few files."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -30,11 +30,11 @@ from tests.rounding import Rounding
 from tests.tables import declared
 from tests.test_all_problems import SIZES, busy, known, small
 
-# make test has every fourth policy in its first view
+# make test has every eighth policy in its first view
 CASES = [
     case
     for number, spec in enumerate(list_policies())
-    for case in some(((spec.name, view) for view in spec.views), keep=number % 4 == 0, late=4)
+    for case in some(((spec.name, view) for view in spec.views), keep=number % 8 == 0, late=4)
 ]
 
 
@@ -121,7 +121,7 @@ def test_what_is_random_comes_from_the_generator(name: str) -> None:
 
 #: policy, its options in its first view and in the others, and parameters
 IN_VIEWS = [
-    *((spec.name, {}, {}, {}) for spec in list_policies() if len(spec.views) > 1),
+    *some([(spec.name, {}, {}, {}) for spec in list_policies() if len(spec.views) > 1], of=3),
     *some(
         [
             (f"{problem}/{name}", *row)
@@ -165,7 +165,7 @@ CROWDED = [
 ]
 
 
-@pytest.mark.parametrize("name", CROWDED)
+@pytest.mark.parametrize("name", some(CROWDED, of=3))
 def test_more_jobs_than_there_was_room_for(name: str) -> None:
     """The work space grows in the middle of an episode, and what was learned stays."""
     spec, active = get_policy_spec(name), []
@@ -235,7 +235,7 @@ def played(name: str, generator: int = 0, **values: object) -> ScheduleRecord:
     return env.unwrapped.record()
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=3))
 def test_units_change_no_schedule(name: str, tmp_path) -> None:
     """By ``tests/<problem>/policies.yaml``: ties, of which there are many, do not hang on rounding."""
     if name in SPECIAL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import re
 import warnings
 from pathlib import Path
@@ -121,19 +122,19 @@ def busy(id: str, **parameters: object) -> dict[str, object]:
     return known(id, small(id) | SIZES[get_problem(id).name]["BUSY"] | parameters)
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=2, late=3))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=7, late=3))
 def test_check_problem(id: str, view: dict[str, object]) -> None:
     check_problem(id, **small(id, **view))
 
 
-@pytest.mark.parametrize(("id", "view"), some(thinned(CASES, of=2), of=4, late=3))
+@pytest.mark.parametrize(("id", "view"), some(thinned(CASES, of=2), of=9, late=3))
 def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, object]) -> None:
     check_problem(id, episodes=2, seed=40, **small(id, window="all", **view))
 
 
 @pytest.mark.parametrize(
     ("id", "extra"),
-    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=20, late=3),
+    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=50, late=3),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     """In every view that takes them: some have an effect in some views only, and whole tasks no price."""
@@ -150,8 +151,7 @@ def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) 
     assert checked
 
 
-@pytest.mark.parametrize("id", IDS)
-@pytest.mark.parametrize("suffix", some([".json", ".npz"]))
+@pytest.mark.parametrize(("id", "suffix"), some(itertools.product(IDS, (".json", ".npz")), of=3))
 def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> None:
     env = gym.make(id, **small(id))
     env.reset(seed=3)

@@ -14,6 +14,7 @@ from schedgym.core import snapshots
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
 from schedgym.testing import difference, sample_action
+from tests.long import some
 from tests.test_all_problems import CASES, IDS, small
 
 ID = "schedgym/QueueDelay-v0"
@@ -28,7 +29,7 @@ def step(envs: list[Any], observation: Any, rng: np.random.Generator) -> tuple[A
     return first[0], first[2] or first[3]
 
 
-@pytest.mark.parametrize(("id", "view"), CASES)
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=3))
 def test_a_restored_environment_goes_on_like_a_deepcopy(id: str, view: dict[str, object]) -> None:
     """Any order of steps, ends, resets, saves and restores, also into another environment."""
     rng = np.random.default_rng(1)

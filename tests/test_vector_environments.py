@@ -57,7 +57,7 @@ def every_mode(cases: list[Any]) -> list[Any]:
         for i, case in enumerate(cases)
         for mode in thinned((*MODES[i % 3 :], *MODES[: i % 3]), of=3)
     ]
-    return some(given, of=18 if WEEKLY else 6, late=4)
+    return some(given, of=36 if WEEKLY else 12, late=4)
 
 
 @pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))
@@ -228,7 +228,7 @@ def with_another(id: str, view: dict[str, object]) -> list[tuple[dict[str, objec
     return [(short(id, **view), longer), (small(id, **view), shorter)]
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=4, late=3))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=8, late=3))
 def test_one_of_many_with_a_workload_of_its_own(id: str, view: dict[str, object]) -> None:
     """Given in the midst of an episode; each plays as an environment alone, and nothing is left behind."""
     for parameters, workload in with_another(id, view):

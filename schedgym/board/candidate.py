@@ -164,7 +164,8 @@ def main() -> None:
         answers = os.dup(1)
         start = json.loads(orders.readline())
         list_policies()  # imports kernels, whose cache is found while folders can be written to
-        get_problem(start["id"]).module("dynamics")  # those of agents, too
+        importlib.import_module("schedgym.core.score_policy")  # those of expressions
+        get_problem(start["id"]).module("dynamics")  # and of agents, too
         readable = [*_packages(), *map(Path, start["readable"])]
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):  # what a candidate prints goes nowhere

@@ -156,6 +156,7 @@ class Parameters:
         return parameter(None, "the trace's format: a name or a YAML file (none: by the first line)")
 
     @classmethod
+    @functools.cache
     def kinds(cls) -> dict[str, Any]:
         """Name -> annotated type of each parameter."""
         hints = typing.get_type_hints(cls)

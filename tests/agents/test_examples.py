@@ -39,6 +39,7 @@ def test_the_committed_tree_searches_are_of_the_instances_of_today() -> None:
     assert {one["id"]: one["parameters"] for one in tried} == tree_search.PARAMETERS
 
 
+@long
 def test_a_tree_search_that_knows_the_future_beats_the_agent(capsys, monkeypatch, tmp_path) -> None:
     """The same command twice gives the same; every simulation starts from the state that it left."""
     small = {"tasks": 12, "servers": 2, "window": 8}

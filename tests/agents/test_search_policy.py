@@ -21,7 +21,7 @@ from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.playing import steps
 from tests.agents.cases import SHIPPED
-from tests.long import all_but
+from tests.long import all_but, some
 
 ID, FLOWTIME = "schedgym/QueueDelay-v0", "schedgym/FlowtimePacking-v0"
 GEO = {"jobs": 12, "sites": 4, "utilization": 4.0, "durations": "constant", "dispatch_sites": "associated"}
@@ -51,7 +51,7 @@ def actions(env: Any, policy: Any, **how: Any) -> tuple[list[Any], list[float]]:
     return found, times[:-1]
 
 
-@pytest.mark.parametrize("name", ["search-8:pretrained", "rollout:pretrained:dot-exec"])
+@pytest.mark.parametrize("name", some(["search-8:pretrained", "rollout:pretrained:dot-exec"]))
 def test_another_future_changes_no_action_before_it_comes(name: str) -> None:
     """But it changes those of a search that knows the future."""
     policy = make_contender(name, ID)

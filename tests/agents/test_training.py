@@ -59,7 +59,7 @@ def reached(path: Path) -> int:
         return len(archive["fitness"]) if "fitness" in archive else int(text["steps"])
 
 
-@pytest.mark.parametrize("kind", [*some(ALGORITHMS, keep=2), *some(["copies", "scores"], keep=0)])
+@pytest.mark.parametrize("kind", [*some(ALGORITHMS), *some(["copies", "scores"], keep=0)])
 def test_one_seed_twice_gives_equal_weights(kind: str, uninterrupted: Any) -> None:
     first, again = uninterrupted(kind), learn(configuration(kind))
     assert not unlike(first, again) and curve(first) == curve(again)
@@ -282,7 +282,7 @@ def test_damaged_checkpoints(
         learn(config, path, resume=True)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS, keep=2))
 def test_the_agent_file(kind: str, uninterrupted: Any, tmp_path: Path) -> None:
     """It says how it was made, and acts as the best of the validations did."""
     config, path = configuration(kind), tmp_path / "agent.npz"

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import __main__, libraries
 from schedgym.core.problem import list_problems
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 ID = "schedgym/QueueDelay-v0"
@@ -40,6 +41,7 @@ def test_failures_are_told_and_the_others_written(tmp_path, monkeypatch, capsys)
     assert first["ids"] == {ID: f"played {ID}"} and not second["ids"]
 
 
+@long
 @pytest.mark.parametrize("script", ["sb3_ppo"])
 def test_the_script_of_an_installed_library_runs(script: str) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra agents")

@@ -28,6 +28,7 @@ from schedgym.board.scores import (
 from schedgym.board.suites import load_suite, suites
 from schedgym.cli import main
 from schedgym.evaluation.statistics import bootstrap_interval
+from tests.long import some
 from tests.tables import table
 
 INSTANCES = load_suite("QueueDelay-1").instances("train")[:2]
@@ -138,7 +139,7 @@ def test_a_refused_instance_scores_as_the_paper(few, capsys, tmp_path):
     assert capsys.readouterr().err.startswith("error: limits: memory must be a number above 0")
 
 
-@pytest.mark.parametrize("suite", suites())
+@pytest.mark.parametrize("suite", some(suites(), of=4, late=2))
 def test_the_files_for_searchers(suite, few, tmp_path, capsys):
     """The starting program plays, and so does one of a random mutator, as the searchers call them."""
     assert main(["board", "evaluator", suite, "-o", str(tmp_path)]) == 0

@@ -20,6 +20,7 @@ from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.episodes import play as play_here
 from schedgym.evaluation.plan import acting_parameters
+from tests.long import some
 from tests.tables import table
 
 SUITE = load_suite("QueueDelay-1")
@@ -213,8 +214,11 @@ def test_who_is_honest_plays_as_in_process(candidate, honest):
     assert run.decisions > 300 and run.seconds > 0
 
 
-@pytest.mark.parametrize("name", suites())
-def test_kernels_are_made_while_their_cache_can_be_found(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "candidate"),
+    [("QueueDelay-1", HONEST), *some(((name, "pretrained") for name in suites()), of=4, late=2)],
+)
+def test_kernels_are_made_while_their_cache_can_be_found(name, candidate, monkeypatch):
     """Else each process would compile them again: it may not look for folders that can be written to."""
     code = """
 from schedgym.board import candidate
@@ -229,7 +233,7 @@ candidate.main()
     monkeypatch.setattr(
         subprocess, "Popen", lambda command, **more: start([*command[:2], "-c", code], **more)
     )
-    (played,) = play("pretrained", load_suite(name).instances("train")[:1]).played.values()
+    (played,) = play(candidate, load_suite(name).instances("train")[:1]).played.values()
     assert isinstance(played, ScheduleRecord), played
 
 
@@ -248,7 +252,7 @@ FATAL = {
 }
 
 
-@pytest.mark.parametrize("way", FATAL)
+@pytest.mark.parametrize("way", some(FATAL))
 def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_path, monkeypatch):
     code, refusal = FATAL[way]
     monkeypatch.setattr(walls, "MOST_STOPS", 1)  # the next process would begin with the same way

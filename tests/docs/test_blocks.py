@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import COMMANDS, ROOT, commands, elsewhere, needs_trace, read_blocks
-from tests.long import long
+from tests.long import long, some
 from tests.tables import table
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -78,7 +78,7 @@ def run(tmp_path, text, *more):
     )
 
 
-@pytest.mark.parametrize(("text", "reason"), table(__file__, "test_a_block_that_fails_is_named"))
+@pytest.mark.parametrize(("text", "reason"), some(table(__file__, "test_a_block_that_fails_is_named"), of=4))
 def test_a_block_that_fails_is_named(tmp_path, text, reason):
     done = run(tmp_path, text)
     assert done.returncode != 0

@@ -18,6 +18,7 @@ from schedgym.documents import read_yaml
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, judging, list_claims, list_figures
 from schedgym.papers.paper import PAPERS
 from schedgym.papers.verdicts import statements
+from tests.long import long
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,7 @@ def tables():
         yield importlib.import_module("tables")
 
 
+@long
 def test_the_tables_are_those_of_the_measurements(tables) -> None:
     for path in tables.TABLES:
         text = path.read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ from schedgym.evaluation.export import export
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console, make_table
+from tests.long import some
 
 ID = "schedgym/QueueDelay-v0"
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -145,7 +146,7 @@ def letters(monkeypatch):
 NAMES = [NAME, "$", "a$b", "$x$", r"\$", "$a$$", r"$\frac{$", "l__ x^_", r"\l_k q\w{ \l_k"]
 
 
-@pytest.mark.parametrize("parameters", [{}, {"servers": [2, 3], "normalize": [False, True]}])
+@pytest.mark.parametrize("parameters", some([{}, {"servers": [2, 3], "normalize": [False, True]}]))
 def test_a_name_is_no_formula_in_a_comparison(tmp_path, letters, parameters):
     policies = dict(zip(NAMES, itertools.cycle(["fcfs", "ff"]), strict=False))
     found = compare("QueueDelay-v0", policies, parameters, 2, parameters={"tasks": 5})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from schedgym.cli.common import application
 from schedgym.evaluation import bench
 from tests.agents.test_cli import SMALL as TRAINING
 from tests.evaluation.test_sweep_cli import SPEC
+from tests.long import some
 from tests.special import SPECIAL
 
 ID = "schedgym/QueueDelay-v0"
@@ -117,8 +119,7 @@ def test_no_output_is_forgotten() -> None:
     assert len(found) > 20 and found == named | READ
 
 
-@pytest.mark.parametrize("kind", SPECIAL)
-@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize(("command", "kind"), some(itertools.product(OUTPUTS, SPECIAL), of=3, late=2))
 def test_an_output_leaves_what_stands_there(folder: Path, command: str, kind: str) -> None:
     pytest.importorskip("plotly")
     arguments, files = OUTPUTS[command]

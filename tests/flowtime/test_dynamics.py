@@ -130,7 +130,7 @@ def play(env: Any, instance: model.Instance, rng: np.random.Generator, mode: str
 def test_random_allocations(kind: str, k: float, alpha: float, mode: str | None, tmp_path: Any) -> None:
     """With a mode of estimation, the declarations are mistaken."""
     rng, chance = np.random.default_rng(int(10 * k)), random.Random(5)
-    for given in instances(kind, 40, int(100 * k)):
+    for given in instances(kind, len(trials(40)), int(100 * k)):
         instance = given if mode is None else model.declare(given, chance, 0.5)
         own = {} if mode is None else {"estimation": mode}
         env = make(tmp_path, instance, kind, view="allocation", strict=True, norm=k, alpha=alpha, **own)

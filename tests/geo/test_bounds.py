@@ -133,7 +133,7 @@ def test_fairness_has_no_bound_above_zero(changes: dict[str, float]) -> None:
 def test_no_schedule_is_better() -> None:
     rng = random.Random(3)
     stronger = exact = count = 0
-    while count < 150:
+    while count < len(trials(150)):
         instance = random_instance(
             rng, adversarial=count % 2 == 0, max_sites=2, max_jobs=4, max_tasks=3, max_slots=2
         )
@@ -147,7 +147,7 @@ def test_no_schedule_is_better() -> None:
         assert max(alone, pooled, mixed) == all <= best * (1 + 1e-9)
         stronger += mixed > max(alone, pooled) * 1.001
         exact += all > best * (1 - 1e-9)
-    assert stronger > 10 and exact > 30
+    assert stronger > count // 15 and exact > count // 5
 
 
 def fluid_time(work: np.ndarray, sites: np.ndarray, slots: np.ndarray) -> float:
