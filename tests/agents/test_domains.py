@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.agents import search as module
 from schedgym.agents.config import Config, make_config
 from schedgym.agents.domains import PARTS, best_baseline, windows_of_part
 from schedgym.agents.files import load_agent
-from schedgym.agents.search import Rollouts, search
 from schedgym.agents.training import train
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
@@ -20,9 +18,11 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.episodes import make_env, play
 from tests.evaluation.test_cli import NODES, pods
+from tests.lazy import Lazy, needs
 from tests.tables import table
 
-pytest.importorskip("cma", reason="needs the extra agents")
+pytestmark = needs("cma")
+module = Lazy("schedgym.agents.search", "cma")
 
 ID = "schedgym/FlowtimePacking-v0"
 DOMAINS: dict[str, Any] = {
@@ -106,9 +106,9 @@ def test_the_fitness_is_the_weighted_mean(monkeypatch: pytest.MonkeyPatch) -> No
     """Candidates play in the domains of the training only, the mean of the search in those of validation."""
     games: list[tuple[int, int, Any]] = []
     told: list[Any] = []
-    original, strategy = Rollouts.play, module._strategy
+    original, strategy = module.Rollouts.play, module._strategy
 
-    def spy(self: Rollouts, scorer: Any, thetas: Any, *rest: Any) -> Any:
+    def spy(self: module.Rollouts, scorer: Any, thetas: Any, *rest: Any) -> Any:
         values = original(self, scorer, thetas, *rest)
         games.append((self.simulator.parameters.jobs, len(thetas), values))  # type: ignore[attr-defined]
         return values
@@ -119,9 +119,9 @@ def test_the_fitness_is_the_weighted_mean(monkeypatch: pytest.MonkeyPatch) -> No
         made.tell = lambda candidates, fitness: (told.append(fitness), tell(candidates, fitness))
         return made
 
-    monkeypatch.setattr(Rollouts, "play", spy)
+    monkeypatch.setattr(module.Rollouts, "play", spy)
     monkeypatch.setattr(module, "_strategy", spied)
-    result = search(configuration())
+    result = module.search(configuration())
     training = [game for game in games if game[1] > 1]
     assert [jobs for jobs, *_ in training] == [6, 14, 6, 14]
     for fitness, (_, _, few), (_, _, many) in zip(told, training[::2], training[1::2], strict=True):
@@ -134,16 +134,16 @@ def test_the_fitness_is_the_weighted_mean(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_domain_may_say_how_many_episodes_are_played_there(monkeypatch: pytest.MonkeyPatch) -> None:
     games: list[tuple[int, int, tuple[int, ...]]] = []
-    original = Rollouts.play
+    original = module.Rollouts.play
 
-    def spy(self: Rollouts, scorer: Any, thetas: Any, seed: int, first: int, *rest: Any) -> Any:
+    def spy(self: module.Rollouts, scorer: Any, thetas: Any, seed: int, first: int, *rest: Any) -> Any:
         values = original(self, scorer, thetas, seed, first, *rest)
         games.append((self.simulator.parameters.jobs, first, values.shape))  # type: ignore[attr-defined]
         return values
 
-    monkeypatch.setattr(Rollouts, "play", spy)
+    monkeypatch.setattr(module.Rollouts, "play", spy)
     few = {**DOMAINS["few"], "episodes": 2}
-    search(configuration({**DOMAINS, "few": few, "other": {**DOMAINS["other"], "episodes": 7}}))
+    module.search(configuration({**DOMAINS, "few": few, "other": {**DOMAINS["other"], "episodes": 7}}))
     assert [game for game in games if game[2][0] > 1] == [
         *((6, 2, (5, 2)), (14, 3, (5, 3))),
         *((6, 4, (5, 2)), (14, 6, (5, 3))),
@@ -169,7 +169,7 @@ def test_it_is_compared_with_the_best_baseline(tmp_path: Path) -> None:
     assert values.mean() == pytest.approx(means[name])
     start = result.curve[0]
     assert start.change != 0.0  # the oldest first is not as good as the baseline, or better
-    rollouts = Rollouts(ID, environment, 5)
+    rollouts = module.Rollouts(ID, environment, 5)
     weights = load_agent(tmp_path / "agent.npz").weights
     statistics = {n.removeprefix("statistics/"): a for n, a in weights.items() if n != "theta"}
     scorer = module.Scorer(rollouts.layout, config.scorer, statistics)
@@ -179,12 +179,12 @@ def test_it_is_compared_with_the_best_baseline(tmp_path: Path) -> None:
 
 def test_a_search_over_domains_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a.checkpoint"
-    search(configuration(generations=1), path)
-    again, whole = search(configuration(), path, resume=True), search(configuration())
+    module.search(configuration(generations=1), path)
+    again, whole = module.search(configuration(), path, resume=True), module.search(configuration())
     assert all(np.array_equal(again.weights[name], whole.weights[name]) for name in whole.weights)
     assert [point.domains for point in again.curve] == [point.domains for point in whole.curve]
     with pytest.raises(InvalidParameter, match="another configuration: domains.few"):
-        search(configuration({**DOMAINS, "few": {"weight": 2.0}}), path, resume=True)
+        module.search(configuration({**DOMAINS, "few": {"weight": 2.0}}), path, resume=True)
 
 
 def test_parts_of_a_trace_never_meet() -> None:
@@ -205,7 +205,7 @@ def test_episodes_of_a_trace_are_windows_of_one_part(tmp_path: Path) -> None:
     given = {**files, "servers": 2, "tasks": 8, "load": 20.0, "view": "pick"}
     played = 0
     for part, expected in (("training", range(6)), ("validation", range(6, 8)), ("test", range(8, 10))):
-        rollouts = Rollouts("schedgym/QueueDelay-v0", given, 1, part)
+        rollouts = module.Rollouts("schedgym/QueueDelay-v0", given, 1, part)
         simulator = rollouts.simulator
         for seed in (0, 3, VALIDATION_SEED):
             for i, episode in enumerate(rollouts.episodes(seed, np.arange(12)).tolist()):
@@ -221,5 +221,5 @@ def test_episodes_of_a_trace_are_windows_of_one_part(tmp_path: Path) -> None:
 
 
 def test_drawn_episodes_are_not_split() -> None:
-    rollouts = Rollouts(ID, {"jobs": 4, "view": "priority"}, 1, "validation")
+    rollouts = module.Rollouts(ID, {"jobs": 4, "view": "priority"}, 1, "validation")
     np.testing.assert_array_equal(rollouts.episodes(5, np.arange(3, 9)), np.arange(3, 9))

@@ -14,9 +14,12 @@ import yaml
 from schedgym.agents.config import load_config
 from schedgym.agents.examples import zoo
 from schedgym.agents.options import NetworkOptions
+from tests.lazy import Lazy, needs
 from tests.test_all_problems import IDS
 
-sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+pytestmark = needs("sb3_contrib")
+
+sb3_contrib = Lazy("sb3_contrib")
 ZOO = Path(__file__).resolve().parents[2] / "agents" / "zoo"
 ALGORITHMS = ("ppo", "ppo_mask")
 #: they have aliases, which the package's own reader refuses
