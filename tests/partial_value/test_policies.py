@@ -37,6 +37,8 @@ def test_policies_equal_the_model(name: str, discrete: bool, tmp_path: Any) -> N
         kinds = rng.choice((model.KINDS, *((kind,) for kind in model.KINDS)))
         own = {"unit": rng.choice([2, 3, 4, 5]) if name == "deadline-aware" else None, "kinds": kinds}
         own |= {"resources": rng.choice((1, 2, 3)), "max_jobs": rng.choice((2, 6, 10))}
+        if name == "deadline-aware":  # which serves the most valuable tasks where there are not too many
+            own["max_jobs"] = 12
         instance = draw(rng, discrete=discrete, adversarial=x % 2 == 1, **own)
 
         def note(observation: dict[str, Any], action: Any, instance: model.Instance = instance) -> None:
