@@ -18,7 +18,8 @@ SLOWEST_VIEWS = re.compile(r"(GeoAssign|GeoFair)-v0-rule[-\]]")
 
 #: in the names of tests: notebooks and pages of which shorter ones do the same, left to .ci/checks
 SLOW_PAGES = re.compile(
-    r"(guan2022|noroozoliaee2014|xu2021)\.ipynb|test_the_blocks_run\[(docs/agents\.md|.*, traces)\]"
+    r"(guan2022|noroozoliaee2014|xu2021)\.ipynb"
+    r"|test_the_blocks_run\[(docs/agents\.md|docs/how-to/(advise|agent|board|see|tune)\.md|.*, traces)\]"
 )
 
 FUZZ = int(os.environ.get("SCHEDGYM_FUZZ", "0"))

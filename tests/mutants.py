@@ -1,4 +1,4 @@
-"""How many small slips in kernels and policies the tests notice: sixty mutants by hand, ten a problem.
+"""How many small slips in kernels and policies the tests notice: some sixty mutants by hand, at least ten a problem.
 
     python -m tests.mutants                          # all problems: hours
     python -m tests.mutants queue_delay geo --json found.json
@@ -150,7 +150,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     limit = 60.0 * given.minutes
     for problem in given.problems or PROBLEMS:
-        assert len(table[problem]) == 10, problem
+        assert len(table[problem]) >= 10, problem
         unmutated = 0.0
         if not given.check and not given.no_clean:
             clean = test(CLEAN, problem, given.all, 10 * limit)

@@ -122,7 +122,7 @@ def busy(id: str, **parameters: object) -> dict[str, object]:
     return known(id, small(id) | SIZES[get_problem(id).name]["BUSY"] | parameters)
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=7, late=3))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=7, late=5))
 def test_check_problem(id: str, view: dict[str, object]) -> None:
     check_problem(id, **small(id, **view))
 
@@ -134,7 +134,7 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
 
 @pytest.mark.parametrize(
     ("id", "extra"),
-    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=50, late=3),
+    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=50, late=8),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     """In every view that takes them: some have an effect in some views only, and whole tasks no price."""
@@ -151,7 +151,7 @@ def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) 
     assert checked
 
 
-@pytest.mark.parametrize(("id", "suffix"), some(itertools.product(IDS, (".json", ".npz")), of=3))
+@pytest.mark.parametrize(("id", "suffix"), some(itertools.product(IDS, (".json", ".npz")), of=3, late=3))
 def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> None:
     env = gym.make(id, **small(id))
     env.reset(seed=3)

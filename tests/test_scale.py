@@ -11,7 +11,7 @@ import pytest
 
 from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
-from tests.long import WEEKLY, long
+from tests.long import WEEKLY, long, weekly
 from tests.playing import play
 
 VIEW = {"view": "rule", "window": 4, "observation": "features", "action_mask": False, "copy": False}
@@ -38,7 +38,7 @@ def objective(id: str, record: ScheduleRecord) -> float:
     [
         (500, LATE),
         pytest.param(10**6 if WEEKLY else 10**5, 0, marks=long),
-        pytest.param(10**5, LATE, marks=long),
+        pytest.param(10**5, LATE, marks=(long, weekly)),
     ],
 )
 def test_rewards_sum_to_the_objective_of_the_validated_schedule(id: str, count: int, later: int) -> None:

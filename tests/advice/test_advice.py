@@ -24,7 +24,7 @@ from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.statistics import Estimate
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
-from tests.long import long, some
+from tests.long import long, some, weekly
 from tests.tables import table
 
 PROBLEM = get_problem("queue-delay")
@@ -82,6 +82,7 @@ def compared(waits, size=5):
 
 
 @long
+@weekly
 def test_the_best_of_several_policies_is_tested_for_being_chosen():
     rng = np.random.default_rng(1)
     false = single = 0

@@ -172,7 +172,7 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
                     assert problem.objective_of(mine) == problem.objective_of(theirs)
 
 
-@pytest.mark.parametrize("id", some(sorted(IDS, key=COMPILED_SLOWLY.__contains__), keep=3, late=4))
+@pytest.mark.parametrize("id", some(sorted(IDS, key=COMPILED_SLOWLY.__contains__), keep=3, late=9))
 def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
     view = SHIPPED[id]
     agents = {"first": AgentPolicy(make(id, view)), "second": AgentPolicy(make(id, view, seed=1))}

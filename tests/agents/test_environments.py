@@ -81,7 +81,7 @@ print("equal")
 
 
 @long
-@pytest.mark.parametrize("number", thinned(range(len(WAYS)), of=2))
+@pytest.mark.parametrize("number", thinned(range(len(WAYS)), of=5))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
 

@@ -16,7 +16,7 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.lazy import Lazy
-from tests.long import all_but, long
+from tests.long import all_but, long, thinned
 from tests.test_all_problems import small
 
 torch = Lazy("torch")
@@ -54,7 +54,7 @@ def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -
 
 
 @long
-@pytest.mark.parametrize("name", CLONES)
+@pytest.mark.parametrize("name", thinned(CLONES, of=3))
 def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
     id, parameters, policy, episodes, epochs = CLONES[name]
     shown = imitate.demonstrate(id, policy, episodes, 5, parameters=parameters)

@@ -25,7 +25,7 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from tests.agents.trainings import KINDS, PPO, VALUE, configuration, curve, unlike
 from tests.lazy import Lazy, needs
-from tests.long import long, some
+from tests.long import long, some, thinned
 from tests.tables import table
 
 pytestmark = needs("cma", "stable_baselines3", "tensorboard")
@@ -151,7 +151,7 @@ training.train(make_config(json.loads(sys.argv[1])), sys.argv[2], resume=True)
 
 
 @long
-@pytest.mark.parametrize("kind", ALGORITHMS)
+@pytest.mark.parametrize("kind", thinned(ALGORITHMS, of=2))
 def test_a_killed_training_goes_on_from_its_last_checkpoint(
     kind: str, uninterrupted: Any, tmp_path: Path
 ) -> None:
@@ -213,7 +213,7 @@ def test_a_training_may_be_made_longer(checkpoint: tuple[str, Path], tmp_path: P
 
 
 @long
-@pytest.mark.parametrize("kind", GRADIENT)
+@pytest.mark.parametrize("kind", thinned(GRADIENT, of=3))
 def test_a_longer_training_begins_as_a_shorter_one(kind: str, tmp_path: Path) -> None:
     """With a constant learning rate, a training made longer is the longer training."""
     options = {**KINDS[kind]["ppo"], "final_learning_rate": KINDS[kind]["ppo"]["learning_rate"]}

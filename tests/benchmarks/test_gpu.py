@@ -16,7 +16,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report
 from tests.core.test_cuda import simulate
 from tests.lazy import Lazy, needs
-from tests.long import long
+from tests.long import long, weekly
 
 torch = Lazy("torch")
 pytestmark = needs("torch", "yaml")
@@ -45,6 +45,7 @@ gpu.main(QUEUE, json=sys.argv[1], sizes=(2, 4, 8))
 
 
 @long
+@weekly
 def test_the_table_of_a_gpu(tmp_path: Path) -> None:
     path = tmp_path / "gpu.json"
     shown = simulate(PROGRAM, str(path))

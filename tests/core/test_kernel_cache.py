@@ -17,7 +17,7 @@ from schedgym.core import kernel_cache
 from schedgym.core.kernel_cache import MAGIC
 from tests.evaluation.test_failing_disk import shim
 from tests.interpreted import results_of
-from tests.long import WEEKLY, long, some
+from tests.long import WEEKLY, long, some, weekly
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -140,7 +140,7 @@ DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", some([*DAMAGES, "a pipe", "a folder"], of=7))
+@pytest.mark.parametrize("damage", some([*DAMAGES, "a pipe", "a folder"], of=7, late=3))
 def test_a_damaged_file_is_compiled_again(tmp_path: Path, damage: str) -> None:
     write_source(tmp_path)
     use(tmp_path)
@@ -279,6 +279,7 @@ print([met, found])
 
 
 @long
+@weekly
 def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
     """After an edit: whatever part of the new code is written, this process and the next use the new code."""
     write_source(tmp_path)

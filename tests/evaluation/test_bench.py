@@ -11,7 +11,7 @@ from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import UnknownName
 from schedgym.evaluation import bench
 from schedgym.evaluation.bench import Benchmark
-from tests.long import long, some
+from tests.long import long, some, weekly
 from tests.test_all_problems import IDS
 
 CASES = [
@@ -131,6 +131,7 @@ def test_names_are_checked() -> None:
 
 
 @long
+@weekly
 def test_the_cold_start_is_measured_in_a_process_of_its_own() -> None:
     times = bench.cold_start(ID)
     assert sorted(times) == ["first step, cached", "first step, cold", "import"]

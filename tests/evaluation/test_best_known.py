@@ -61,7 +61,7 @@ def toys() -> list[Any]:
         id = next(iter(problem.ids))
         late = [long] if id in COMPILED_SLOWLY else []
         found += [pytest.param(id, name, marks=late) for name in load_toys(problem.name)]
-    return some(found, of=2)
+    return some(found, of=4, late=2)
 
 
 @pytest.mark.parametrize(("id", "name"), toys())

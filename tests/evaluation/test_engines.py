@@ -250,6 +250,7 @@ def test_a_unit_that_dies_with_the_ray_cluster_has_not_failed(cluster):
 
 
 @long
+@weekly
 def test_a_sweep_on_a_ray_cluster(cluster, tmp_path):
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import make_spec, run_sweep

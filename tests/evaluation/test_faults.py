@@ -23,7 +23,7 @@ from schedgym.evaluation import runner
 from schedgym.evaluation.episodes import run_unit
 from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
-from tests.long import long
+from tests.long import long, weekly
 
 KILLS = 20
 
@@ -226,6 +226,7 @@ def falling(context, unit):
 
 
 @long
+@weekly
 def test_the_death_of_a_ray_cluster_ends_its_sweep_and_fails_no_unit(tmp_path, monkeypatch, capsys):
     ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
     config, path = tmp_path / "sweep.yaml", tmp_path / "r.db"

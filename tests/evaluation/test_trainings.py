@@ -94,6 +94,7 @@ def test_each_seed_gives_the_weights_that_it_gives_alone(alone, n_jobs, tmp_path
 
 
 @long
+@weekly
 def test_gradients_give_the_same_in_other_processes(tmp_path) -> None:
     mine = spec(tmp_path / "runs", PPO, (3, 4))
     result = run_trainings(mine, n_jobs=2)

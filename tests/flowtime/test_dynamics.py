@@ -124,6 +124,7 @@ def play(env: Any, instance: model.Instance, rng: np.random.Generator, mode: str
                 *(("1d", 2.0, 0.0, mode) for mode in model.MODES),
             ],
             keep=0,
+            late=4,
         ),
     ],
 )

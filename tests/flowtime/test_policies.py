@@ -50,7 +50,7 @@ def check_equal(env: Any, instance: Instance, outcome: model.Outcome) -> None:
 SHORT = {"view": "allocation", "strict": True, "gamma": 60.0}
 
 
-@pytest.mark.parametrize("kind", some(["2d", "1d", "mapreduce"]))
+@pytest.mark.parametrize("kind", some(["2d", "1d", "mapreduce"], late=2))
 def test_policies_take_no_more_slots_than_their_limit_counts(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,9 +140,9 @@ IN_OTHERS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("kind", "name", "options", "parameters"),
     [
-        *some([(*case, {}) for case in RULED], of=2),
-        *some([(*case, {}) for case in PRICED], of=8, late=2),
-        *some(IN_OTHERS, of=3),
+        *some([(*case, {}) for case in RULED], of=2, late=3),
+        *some([(*case, {}) for case in PRICED], of=8, late=6),
+        *some(IN_OTHERS, of=3, late=3),
     ],
 )
 def test_schedules_are_the_models(

@@ -12,7 +12,7 @@ import pytest
 
 from schedgym.papers import list_claims, list_figures, make_figure
 from schedgym.papers.guan2022 import runs
-from tests.long import long
+from tests.long import long, thinned
 
 pytestmark = long
 
@@ -50,7 +50,7 @@ def trace(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, of=3))
 def test_figures_are_written_as_they_are_drawn(name, tiny_run, trace, tmp_path, monkeypatch) -> None:
     (entry,) = list_figures(name)
     run = tiny_run(entry.paper.key)

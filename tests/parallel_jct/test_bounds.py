@@ -16,7 +16,7 @@ from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct import bounds
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import generate, make_source
-from tests.long import long
+from tests.long import long, weekly
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.parallel_jct.schedules import draw, simulations, workload_of
 
@@ -182,6 +182,7 @@ def test_mixed_by_hand() -> None:
 
 
 @long
+@weekly
 def test_no_run_is_better() -> None:
     tight = 0
     rng = random.Random(4)

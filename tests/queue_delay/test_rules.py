@@ -61,7 +61,7 @@ def literal(p):
     return lambda x, y: float(np.linalg.norm([x, y], p))
 
 
-@pytest.mark.parametrize(("name", "ending"), some(NORMED, of=6))
+@pytest.mark.parametrize(("name", "ending"), some(NORMED, of=6, late=3))
 @pytest.mark.parametrize(("adversarial", "norm"), [(True, factored), (False, literal)])
 def test_starts_equal_the_model_in_other_norms(name, ending, adversarial, norm):
     """On instances without ties also by the formula as the paper writes it."""

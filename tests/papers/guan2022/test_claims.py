@@ -10,7 +10,7 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.assignment import _optimum
 from schedgym.papers.guan2022.batches import settings
-from tests.long import long
+from tests.long import long, weekly
 from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import instance_of
 
@@ -64,6 +64,7 @@ def gains(slots, groups, most):
                     yield truth, other, report
 
 
+@weekly
 def test_the_lie_is_the_smallest(results) -> None:
     """By jobs, sites, groups, slots and tasks: the model finds none smaller, and finds it."""
     found = instance_of(results["guan2022/sig-gamf-strategy"])
