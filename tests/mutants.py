@@ -1,6 +1,6 @@
-"""How many small slips in kernels and policies the tests notice: some sixty mutants by hand, at least ten a problem.
+"""How many small slips in kernels and policies the tests notice: mutants by hand, at least ten a problem.
 
-    python -m tests.mutants                          # all problems: hours
+    python -m tests.mutants                          # all problems: an hour or two
     python -m tests.mutants queue_delay geo --json found.json
     python -m tests.mutants --check                  # only: do the mutants of the table apply and import?
 

@@ -55,9 +55,7 @@ def test_policies_equal_the_model(name: str, discrete: bool, tmp_path: Any) -> N
         measured, rewards, record = play(env, policy, note=note)
         expected = model.simulate(instance, name)
         assert measured["repaired"] == 0
-        if (
-            name == "deadline-aware"
-        ):  # the environment has this rule, too, and rounds half of an odd capacity itself
+        if name == "deadline-aware":  # the view rule has it, too, and rounds half a capacity by itself
             by_rule = play(environment(instance, tmp_path, view="rule"), policy)
             assert by_rule.record.digest() == record.digest()
         rows = np.zeros((model.horizon(instance), len(instance.jobs)))
