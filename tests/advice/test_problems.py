@@ -19,7 +19,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
-from tests.long import long, weekly
+from tests.long import long, some
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -304,13 +304,11 @@ def advised(name):
     return schedgym.advise(frame, **how, **QUICK)
 
 
-#: the others take minutes, to compile all policies of which their advice speaks
-QUICKLY = ("queue-delay", "partial-value")
+#: the others take a minute each, to compile all policies of which their advice speaks
+busy = pytest.mark.parametrize("name", some(BUSY, late=3))
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICKLY else pytest.param(name, marks=[long, weekly]) for name in BUSY]
-)
+@busy
 def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(name):
     found, problem = advised(name), get_problem(name)
     frame, how, metric = BUSY[name]
@@ -462,7 +460,7 @@ def test_a_part_without_memory_is_of_the_log_s_kind(monkeypatch):
     assert np.isfinite(ran.outcomes["fifo"]).all()
 
 
-@pytest.mark.parametrize("name", BUSY)
+@busy
 def test_the_stretch_of_a_problem_is_of_its_worst_window(name):
     found = advised(name)
     run, (begin, end) = found.comparison.run, found.stretch.span

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from benchmarks import __main__, libraries
 from schedgym.core.problem import list_problems
-from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 ID = "schedgym/QueueDelay-v0"
@@ -39,10 +36,3 @@ def test_failures_are_told_and_the_others_written(tmp_path, monkeypatch, capsys)
     assert "No package metadata was found for no-such-library" in error and "no Python: [Errno 2]" in error
     first, second = json.loads(target.read_text(encoding="utf-8"))["libraries"]
     assert first["ids"] == {ID: f"played {ID}"} and not second["ids"]
-
-
-@long
-@pytest.mark.parametrize("script", ["sb3_ppo"])
-def test_the_script_of_an_installed_library_runs(script: str) -> None:
-    pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-    assert libraries.last_line("stable-baselines3", str(libraries.FOLDER / f"{script}.py"), ID) == "512 steps"

@@ -261,7 +261,7 @@ def test_pictures_of_the_extremes(tmp_path):
 
 def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis():
     parameters = dict(schedgym.get_problem(ID).presets["small"])
-    found = compare(ID, ["bf-exec", "dot-exec", "fcfs"], episodes=2, parameters=parameters)
+    found = compare(ID, ["bf-exec", "dot-exec", "fcfs"], episodes=20, parameters=parameters)
     found.frame.loc[found.frame["metric"] == "bound", "value"] = 0.0
     board = board_of(found, None, None, 0.95)
     panel = plot.means_panel(board, board.settings[0], 0.95)

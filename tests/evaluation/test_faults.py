@@ -127,6 +127,7 @@ run_sweep(spec(episodes=100), sys.argv[1], n_jobs=2)
 
 
 @long
+@weekly
 def test_killed_with_its_workers_at_work(tmp_path):
     path = tmp_path / "killed.db"
     sweep = subprocess.Popen([sys.executable, "-c", PARALLEL, str(path)], cwd=Path(__file__).parents[2])
@@ -264,22 +265,6 @@ def refused(message):
     with pytest.raises(InvalidStore, match=message) as caught:
         yield
     assert "\n" not in str(caught.value) and ".db" in str(caught.value)
-
-
-def test_a_full_disk(tmp_path):
-    path = tmp_path / "r.db"
-    store = ResultsStore(path, "w")
-    fill(store, 5)
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
-    with refused("cannot be written: database or disk is full"):
-        fill(store, 500, 5)
-    stored = len(store.frame()) / 50
-    assert stored >= 5
-    store.close()
-    with ResultsStore(path, "w") as store:
-        fill(store, 1, int(stored))
-        assert len(store.frame()) == (stored + 1) * 50
 
 
 def test_a_disk_that_fills_up_under_a_sweep(tmp_path):

@@ -50,7 +50,7 @@ def trace(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", thinned(NAMES, of=3))
+@pytest.mark.parametrize("name", thinned(NAMES, of=5))
 def test_figures_are_written_as_they_are_drawn(name, tiny_run, trace, tmp_path, monkeypatch) -> None:
     (entry,) = list_figures(name)
     run = tiny_run(entry.paper.key)
