@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -150,14 +149,6 @@ def test_the_configuration_for_an_id() -> None:
     message = "Nothing-v0: no configuration of cma is shipped for it: give one by --config; `schedgym agents"
     with pytest.raises(InvalidParameter, match=message):
         config_for("schedgym/Nothing-v0", "cma")
-
-
-def test_sections_are_frozen() -> None:
-    config = make_config(CMA)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.seed = 3  # type: ignore[misc]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.search.sigma = 3.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("option", [{"n_steps": 64}, {"gae_lambda": 0.9}, {"vf_coef": 1.0}])

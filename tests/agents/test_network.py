@@ -46,7 +46,7 @@ def tensors(made: Any, observation: Any) -> dict[str, Any]:
     return {name: torch.as_tensor(array).to(like.dtype) for name, array in observation.items()}
 
 
-@pytest.mark.parametrize(("id", "view"), cases.VIEWS)
+@pytest.mark.parametrize(("id", "view"), some(cases.VIEWS, of=3))
 @pytest.mark.parametrize("rounds", some([1, 2]))
 def test_permuted_tokens_have_permuted_scores(id: str, view: str, rounds: int) -> None:
     env, layout, made = make(id, view, rounds)

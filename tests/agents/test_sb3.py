@@ -68,7 +68,7 @@ def compare(mine: tuple, theirs: tuple, where: str) -> None:
         }
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=3, late=4))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=6, late=4))
 def test_steps_equal_those_of_dummy_vec_env(id: str, view: dict[str, object]) -> None:
     num_envs = 3
     parameters = short(id, **view)
@@ -284,7 +284,7 @@ def test_pickled_and_copied_in_the_middle() -> None:
         env.step(actions)
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=3, late=4))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=6, late=4))
 def test_a_state_is_arrays_from_which_all_goes_on(id: str, view: dict[str, object]) -> None:
     parameters = short(id, **view)
     env, other = sb3.make_vec_env(id, 3, 5, **parameters), sb3.make_vec_env(id, 3, 8, **parameters)

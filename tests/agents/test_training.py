@@ -66,7 +66,7 @@ def test_one_seed_twice_gives_equal_weights(kind: str, uninterrupted: Any) -> No
     assert unlike(first, learn(configuration(kind, seed=1)))
 
 
-@pytest.mark.parametrize("kind", GRADIENT)
+@pytest.mark.parametrize("kind", some(GRADIENT))
 def test_what_a_training_tells(kind: str, uninterrupted: Any) -> None:
     result, config = uninterrupted(kind), configuration(kind)
     points = curve(result)
@@ -235,6 +235,7 @@ class Mischief:
         return os.mkdir, ("mischief",)
 
 
+@long
 def test_damaged_checkpoints(
     checkpoint: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,7 @@ def test_the_board_is_kept_in_a_checkout(board: Path, monkeypatch: pytest.Monkey
         entries.enter(load_suite("PartialValue-1"), {}, "mine", "me", "")
 
 
+@long
 def test_a_search_improves_what_is_known(board: Path) -> None:
     suite = load_suite("PartialValue-1")
     before = [known(instance).best_known for instance in suite.instances("test")]

@@ -139,7 +139,7 @@ def test_a_refused_instance_scores_as_the_paper(few, capsys, tmp_path):
     assert capsys.readouterr().err.startswith("error: limits: memory must be a number above 0")
 
 
-@pytest.mark.parametrize("suite", some(suites(), of=4, late=2))
+@pytest.mark.parametrize("suite", some(suites(), late=3))
 def test_the_files_for_searchers(suite, few, tmp_path, capsys):
     """The starting program plays, and so does one of a random mutator, as the searchers call them."""
     assert main(["board", "evaluator", suite, "-o", str(tmp_path)]) == 0

@@ -20,7 +20,7 @@ from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.episodes import play as play_here
 from schedgym.evaluation.plan import acting_parameters
-from tests.long import some
+from tests.long import long, some
 from tests.tables import table
 
 SUITE = load_suite("QueueDelay-1")
@@ -207,7 +207,7 @@ def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
     assert judge(INSTANCES[0], run.played[0]) > 0
 
 
-@pytest.mark.parametrize("candidate", [HONEST, "bf-exec"])
+@pytest.mark.parametrize("candidate", some([HONEST, "bf-exec"]))
 def test_who_is_honest_plays_as_in_process(candidate, honest):
     run = play(candidate, INSTANCES)
     assert schedules(run) == honest  # the shortest task first, on the server where it fits best
@@ -263,6 +263,7 @@ def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_pat
     assert judge(INSTANCES[1], run.played[1]) > 0
 
 
+@long
 def test_a_process_that_ends_takes_one_instance_with_it(tmp_path, honest):
     """The candidate of the second environment ends the process: then the first and the third are alone."""
     code = "import ctypes\nif self.steps > 5 and Cheat.made == 3: ctypes.string_at(0)"
@@ -289,6 +290,7 @@ def test_a_limit_that_limits_nothing_is_refused(limits):
         Limits(**limits)
 
 
+@long
 def test_a_flood_of_answers_is_no_action(tmp_path):
     """What a candidate writes into the pipe of answers says that it has decided, and is its own loss."""
     code = """
@@ -318,6 +320,7 @@ def test_actions_of_another_instance_make_a_schedule_of_this_one(tmp_path, hones
         judge(INSTANCES[1], run.played[0])
 
 
+@long
 def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
     """Whoever has read the recipe of a public set can make it: only a secret set is one that nobody knows."""
     code = """
@@ -342,10 +345,8 @@ def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
         assert known == (instance.set == "train"), run.played[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"), table(__file__, "test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused")
-)
-def test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused(text, reason, tmp_path):
+@pytest.mark.parametrize(("text", "reason"), some(table(__file__, "test_what_is_no_candidate"), of=4))
+def test_what_is_no_candidate(text, reason, tmp_path):
     file = tmp_path / "cheat.py"
     file.write_text(text)
     if reason is None:  # a function that answers another shape than its view has

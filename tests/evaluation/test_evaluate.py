@@ -20,7 +20,7 @@ from schedgym.evaluation.standings import Entry, board_of
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
-from tests.long import some
+from tests.long import long, some
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 40, "servers": 3}
@@ -259,6 +259,7 @@ def test_pictures_of_the_extremes(tmp_path):
     assert not (tmp_path / "p.png").exists()
 
 
+@long
 def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis():
     parameters = dict(schedgym.get_problem(ID).presets["small"])
     found = compare(ID, ["bf-exec", "dot-exec", "fcfs"], episodes=20, parameters=parameters)

@@ -150,6 +150,7 @@ def test_only_our_scripts_may_run(page):
     assert "default-src 'none'" in policy and "unsafe-eval" not in policy
 
 
+@long
 def test_text_of_a_store_is_text(page):
     assert {tag for tag, _ in page.tags} >= {"table", "svg", "section"}
     assert not {"img", "i", "u"} & {tag for tag, _ in page.tags}
@@ -539,6 +540,7 @@ def open_tab(browser, name):
     return section
 
 
+@long
 def test_tabs(opened):
     assert panel(opened) == ["panel0"]
     section = open_tab(opened, "QueueDelay")
@@ -554,6 +556,7 @@ def test_tabs(opened):
     wait(opened, "return document.querySelector('section.panel.open h2')?.textContent === 'Manifest'")
 
 
+@long
 def test_tooltips(opened):
     section = open_tab(opened, "PartialValue")
     shown = "document.getElementById('tip').classList.contains('on')"

@@ -140,7 +140,7 @@ IN_OTHERS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("kind", "name", "options", "parameters"),
     [
-        *some([(*case, {}) for case in RULED], of=2, late=3),
+        *some([(*case, {}) for case in RULED], of=3, late=3),
         *some([(*case, {}) for case in PRICED], of=8, late=6),
         *some(IN_OTHERS, of=3, late=3),
     ],
