@@ -89,7 +89,7 @@ PRICES: list[dict[str, Any]] = [
     {"lambda0": 7.0, "gamma": 90},
 ]
 RULED: list[tuple[str, str, dict[str, Any]]] = [
-    (kind, rule, {}) for kind in ("1d", "2d", "mapreduce") for rule in (*RULES, "fair")
+    (kind, rule, {}) for kind in ("2d", "1d", "mapreduce") for rule in (*RULES, "fair")
 ]
 PRICED: list[tuple[str, str, dict[str, Any]]] = [
     *((kind, "ocorp", options) for kind in ("1d", "2d", "mapreduce") for options in PRICES),
@@ -140,7 +140,7 @@ IN_OTHERS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("kind", "name", "options", "parameters"),
     [
-        *some([(*case, {}) for case in RULED], of=3, late=3),
+        *some([(*case, {}) for case in RULED], keep=len(RULES) + 1, late=3),
         *some([(*case, {}) for case in PRICED], of=8, late=6),
         *some(IN_OTHERS, of=3, late=3),
     ],
