@@ -60,7 +60,7 @@ def instances(count: int, resources: int) -> Any:
 def test_starts_equal_the_model_under_every_scheme(resources: int) -> None:
     """Bit for bit; every scheme meets a quarter of the instances."""
     names, zero, promised = RESOURCES[:resources], 0, 0
-    for k, instance in enumerate(instances(len(trials(400 if resources == 2 else 300)), resources)):
+    for k, instance in enumerate(instances(len(trials(800 if resources == 2 else 300)), resources)):
         workload = make_workload(*instance)
         assert tuple(workload.cluster) == names
         zero += not np.column_stack(list(workload.cluster.values())).all()
