@@ -4,8 +4,8 @@ Each of them has for :mod:`tests.test_all_records`
 
 - ``runs(count, seed)``: :class:`Run` of ``count`` random instances;
 - ``RARE``: names of metrics that are 0 in nearly all of them;
-- ``example()``: a schedule written by hand; ``schedules.yaml`` has messages, and what to replace in it, as
-  :func:`replaced` takes it;
+- ``example()``: a schedule written by hand; ``schedules.yaml`` has messages and metrics, and what to replace
+  in it, as :func:`replaced` takes it;
 - ``is_valid(record)``: whether a schedule of finite numbers keeps the rules, which it has once more, slowly;
 - ``toy_optimum(workload, parameters)``: the best value of the objective, for tests/test_all_workloads.py;
 - ``CHANGES``: damages that :func:`damage` does not know;

@@ -243,9 +243,27 @@ def test_validate_rejects_exactly_what_breaks_a_rule(name: str, seed: int, data:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_breaks_a_rule_is_named(name: str) -> None:
+    """Without a message nothing is broken; some rules hold under an option of the validator only."""
     schedules, judge = schedules_of(name), judge_of(name)
     judge.validate(schedules.example())
-    for message, changes in declared(name, "schedules")["broken"]:
+    for message, changes, *options in declared(name, "schedules")["broken"]:
+        record = replaced(schedules.example(), changes)
+        if message is None:
+            judge.validate(record)
+            continue
         with pytest.raises(InvalidSchedule) as caught:
-            judge.validate(replaced(schedules.example(), changes))
+            judge.validate(record, **(options[0] if options else {}))
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_metrics_by_hand(name: str) -> None:
+    """Of schedules that no random instance has; a number is the value of all metrics that are not named."""
+    judge = judge_of(name)
+    for changes, metrics, fates in declared(name, "schedules").get("measured", ()):
+        record = replaced(schedules_of(name).example(), changes)
+        found, own = judge.metrics(record), judge.fates(record)
+        named = {key: value for key, value in metrics.items() if key != "others"}
+        wanted = (dict.fromkeys(found, metrics["others"]) if "others" in metrics else {}) | named
+        assert {key: found[key] for key in wanted} == pytest.approx(wanted, rel=1e-12)
+        assert {key: own[key] for key in fates} == fates

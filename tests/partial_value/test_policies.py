@@ -11,6 +11,7 @@ import pytest
 from schedgym.core.policy import make_policy
 from schedgym.errors import InvalidParameter
 from schedgym.papers.zheng2016 import model
+from schedgym.problems.partial_value.metrics import validate
 from tests.long import trials
 from tests.partial_value.instances import make_job
 from tests.partial_value.test_dynamics import draw, environment, state_of
@@ -54,6 +55,7 @@ def test_policies_equal_the_model(name: str, discrete: bool, tmp_path: Any) -> N
         env = environment(instance, tmp_path, view="allocation")
         measured, rewards, record = play(env, policy, note=note)
         expected = model.simulate(instance, name)
+        validate(record, whole=discrete)
         assert measured["repaired"] == 0
         if name == "deadline-aware":  # the view rule has it, too, and rounds half a capacity by itself
             by_rule = play(environment(instance, tmp_path, view="rule"), policy)

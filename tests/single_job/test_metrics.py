@@ -1,20 +1,15 @@
-"""Metrics, fates and the validator by hand; random schedules: tests/test_all_records.py."""
+"""The limits that the validator reads from a workload; metrics: tests/test_all_records.py."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 
 from schedgym.core.workload import Workload
-from schedgym.errors import InvalidSchedule
 from schedgym.papers.shi2017.model import one_job
-from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
-from tests.parallel_jct import random_jobs
-from tests.records import rows_taken
-from tests.single_job.schedules import example, make_record
+from schedgym.problems.single_job.metrics import read_limits
 
 
 def tree_workload(arity: int, cpu: np.ndarray, **cluster: Any) -> Workload:
@@ -53,30 +48,3 @@ def test_limits_of_groups() -> None:
     given = read_limits(tree_workload(2, cpu, **groups, limit=np.array([7.0, 8.0]), server_caps=False))
     assert given.absolute.tolist() == [7.0, 8.0] and np.isnan(given.share).all()
     assert given.name == ("group [0]", "group [1]")
-
-
-def test_tasks_that_are_not_placed_are_left_out() -> None:
-    workload = random_jobs.job_workload(
-        one_job.SingleJob((6.0, 3.0), ((1.0, 1.0),) * 2, ((0, 1), (0,)), (3.0, 1.0), 20.0)
-    )
-    record = make_record(workload, (1, 0), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
-    part = dataclasses.replace(record, **rows_taken(record, slice(1)))
-    computed = metrics(part)
-    assert computed["energy"] == 6.0 and computed["equal_share_jct"] == 2.0 and computed["servers_used"] == 1
-    assert fates(part) == {"server": [1, None], "cpu": [2.0, None], "completion": [3.0, None]}
-
-
-def test_limits_hold_up_to_rounding() -> None:
-    record = example()
-    for excess, valid in ((5e-10, True), (1e-8, False)):
-        faster = dataclasses.replace(
-            record,
-            amount=record.amount * (1 + excess),
-            end=record.end / (1 + excess),
-            final_time=3.0 / (1 + excess),
-        )
-        if valid:
-            validate(faster)
-        else:
-            with pytest.raises(InvalidSchedule, match=r"^server \[1\]: 1.00000001 of 1 vCPU$"):
-                validate(faster)
