@@ -7,10 +7,12 @@ import math
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schedgym.documents import read_yaml
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.papers.shi2017.model.one_job import SingleJob
 from schedgym.papers.shi2017.model.online import Job, Workload
@@ -18,6 +20,9 @@ from tests.parallel_jct import linear_programs, random_jobs
 
 INF = math.inf
 UNIT = pytest.approx
+#: what is compared of a run by hand
+PARTS = ("launch", "finish", "charged", "consumed", "failures", "energy", "average_jct", "granted", "drawn")
+PARTS += ("order", "vcpus", "placement", "caps")
 #: the planners that use no random numbers
 PLAIN = {"tapra": linear_programs.tapra, **one_job.PLANNERS}
 
@@ -265,124 +270,47 @@ def test_runs_in_exact_numbers_agree() -> None:
 # Online: by hand -----------------------------------------------------------------------------
 
 
-def one_server(*jobs: tuple[float, float], share: float = 0.5, ratio: float | None = None) -> Workload:
-    """One server of 8 vCPU, jobs of one task each given by arrival and load."""
-    entries = tuple(Job(arrival, (load,), ((1.0,),)) for arrival, load in jobs)
-    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("rack", (0,), share))
-    return Workload(entries, (8.0,), limits, ratio)
+RUNS = read_yaml(Path(__file__).with_name("runs.yaml"))
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "order"),
-    [("ontapra", [1, 2, 0]), ("slf", [1, 2, 0]), ("llf", [0, 2, 1]), ("fcfs", [0, 1, 2])],
-)
-def test_orders(scheduler: str, order: list[int]) -> None:
-    workload = one_server((0, 24), (0, 8), (0, 16))
-    got = online.Simulation(workload, scheduler, mar=False, drc=False).run()
-    assert [launch.job for launch in got.launches] == order
-    vcpus = [launch.plan.evaluation.vcpus[0] for launch in got.launches]
-    assert vcpus == [4, 2, 1]
-    assert got.launch == [0, 0, 0]
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_by_hand(name: str) -> None:
+    case = RUNS[name]
+    capacity = tuple(map(float, case.get("cpu", [8])))
+    servers = tuple(range(len(capacity)))
+    limits = [one_job.Limit("server", (j,), 1) for j in servers]
+    limits += [one_job.Limit("rack", servers, case["share"])] if "share" in case else []
+    jobs = tuple(
+        Job(arrival, (float(load),), (tuple(*own) if own else (1.0,) * len(servers),))
+        for arrival, load, *own in case["jobs"]
+    )
+    for given in case["runs"]:
+        options, seen = dict(given), []
+        usual, others = options.pop("draw", 0.5), options.pop("draws", {})
+
+        def draw(job: int, number: int, seen: Any = seen, usual: Any = usual, others: Any = others) -> float:
+            seen.append([job, number])
+            return others.get(number, usual)
+
+        workload = Workload(jobs, capacity, tuple(limits), options.pop("ratio", None))
+        expected = {part: options.pop(part) for part in PARTS if part in options}
+        got = online.Simulation(workload, draw=draw, **options).run()
+        found = {part: getattr(got, part) for part in PARTS if hasattr(got, part)}
+        found |= {"granted": sorted(got.granted), "drawn": seen}
+        found["order"] = [launch.job for launch in got.launches]
+        found["caps"] = [launch.instance.energy_cap for launch in got.launches]
+        found["vcpus"] = [launch.plan.evaluation.vcpus[0] for launch in got.launches]
+        found["placement"] = [launch.plan.placement[0] for launch in got.launches]
+        assert {part: found[part] for part in expected} == expected
 
 
-def test_mar_stops_a_round_and_compares_strictly() -> None:
-    workload = one_server((0, 24), (0, 8), (0, 16))
-    # 8, then 4, then 2 of 8 vCPU are available: 0.25 of the total does not pass 0.25
-    got = online.Simulation(workload, "ontapra", drc=False, max_percent=0.25).run()
-    assert [launch.time for launch in got.launches][:2] == [0, 0]
-    assert got.launch == [10, 0, 0]  # job 1 ends at 2, job 2 at 8; all 8 vCPU are free at 10
-    assert got.finish == [16, 2, 8]
-    assert got.average_jct == UNIT(26 / 3)
-
-
-def test_fcfs_acts_at_arrivals_and_completions() -> None:
-    workload = one_server((0, 16), (1, 8), share=1.0)
-    got = online.Simulation(workload, "fcfs").run()
-    assert got.launch == [0, 2] and got.finish == [2, 3]
-    assert got.failures == 1  # at 1 nothing is available
-    ticking = online.Simulation(workload, "slf", delta_t=1.5).run()
-    assert ticking.launch == [0, 3]
-
-
-def test_fcfs_recollects_extras() -> None:
-    got = online.Simulation(one_server((0, 16), (1, 8)), "fcfs").run()
+def test_extras_are_shared_by_work() -> None:
+    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("rack", (0,), 0.5))
+    jobs = (Job(0, (16.0,), ((1.0,),)), Job(1, (8.0,), ((1.0,),)))
+    got = online.Simulation(Workload(jobs, (8.0,), limits), "fcfs").run()
     # job 0: 8 vCPU until 1; then 4 and 2 base, 2 left over shared 16:8
-    assert got.launch == [0, 1]
     share = {share.job: share for share in got.intervals[1].running}
     assert share[0].base + share[0].extra == UNIT(4 + 4 / 3)
-    assert got.finish == UNIT([2.5, 3.0])
-
-
-def test_fcfs_starves_a_job_that_fails_last() -> None:
-    """Its cap is too small, and nothing ever happens again; ticks would redraw the cap."""
-    workload = Workload((Job(0.0, (10.0,), ((0.95,),)),), (8.0,), (one_job.Limit("server", (0,), 1),))
-
-    def draw(job: int, number: int) -> float:
-        return 0.9 if number == 2 else 0.1  # at 20, the third tick: 10 / 0.95 = 10.53 needs U >= 0.53
-
-    got = online.Simulation(workload, "fcfs", draw=draw, max_time=1000).run()
-    assert (got.launch, got.charged, got.failures) == ([None], [1000], 1)
-    got = online.Simulation(workload, "ontapra", draw=draw).run()
-    assert (got.launch, got.failures, got.granted) == ([20], 2, set())
-
-
-def test_granted_energy() -> None:
-    workload = Workload((Job(0.0, (10.0,), ((0.5,),)),), (8.0,), (one_job.Limit("server", (0,), 1),))
-    got = online.Simulation(workload).run()
-    assert (got.granted, got.energy, got.launch) == ({0}, 20, [0])
-    assert got.launches[0].instance.energy_cap == 20
-
-
-def test_fixed_ratio() -> None:
-    efficiency = ((1.0, 0.5),)
-    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
-    jobs = (Job(0.0, (10.0,), efficiency),)
-    for ratio, server in ((1.9, 0), (2.0, 1)):
-        got = online.Simulation(Workload(jobs, (1.0, 4.0), limits, ratio)).run()
-        assert got.launches[0].plan.placement == (server,)
-
-
-def test_draws_are_numbered_by_ticks() -> None:
-    seen: list[tuple[int, int]] = []
-
-    def draw(job: int, number: int) -> float:
-        seen.append((job, number))
-        return 0.0
-
-    workload = one_server((0, 80), (0, 40), (3, 8))
-    online.Simulation(workload, "ontapra", draw=draw, drc=False, max_percent=0.5).run()
-    # at 0 both are planned, 1 runs (4 of 8 left: MAR fails); the same draw would serve again at 0;
-    # at 10 it ends, 0 and 2 are planned for the second and the first time
-    assert seen == [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)]
-
-
-def test_draws_between_ticks_are_numbered_apart() -> None:
-    """On 8 vCPU, of which a job may have half: 0 ends at 8; 2, which never fits, is asked at 3, 8 and 10."""
-    seen: list[tuple[int, int]] = []
-
-    def draw(job: int, number: int) -> float:
-        seen.append((job, number))
-        return 0.0
-
-    jobs = (
-        Job(0.0, (32.0,), ((1.0,),)),
-        Job(3.0, (16.0,), ((1.0,),)),
-        Job(3.0, (1.0,), ((0.95,),)),
-        Job(10.0, (1.0,), ((1.0,),)),
-    )
-    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("rack", (0,), 0.5))
-    online.Simulation(Workload(jobs, (8.0,), limits), "fcfs", draw=draw, drc=False, max_time=10.2).run()
-    # 0 at tick 0; 1 and 2 at 3; 2 at 8, when 0 ends; at 10 (tick 1) 3 arrives: 2 has waited at no tick
-    assert seen == [(0, 0), (1, -1), (2, -1), (2, -2), (2, 0), (3, 0)]
-
-
-def test_truncation_charges_unfinished_jobs() -> None:
-    got = online.Simulation(one_server((0, 80), (4, 8), (50, 8)), "slf", max_time=10).run()
-    assert got.finish == [10, None, None]
-    assert got.charged == [10, 6, 0]
-    cut = online.Simulation(one_server((0, 80), (4, 8)), "slf", max_time=9).run()
-    assert cut.charged == [9, 5]
-    assert cut.consumed == [72, 0]
 
 
 def test_online_bound() -> None:
