@@ -55,6 +55,22 @@ def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
         assert str(caught.value) == f"{path}: {message}"
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_arrays_by_hand(name: str) -> None:
+    """What kernels get, of the types that are declared."""
+    schema, room, given = (
+        list_problems()[name].schema,
+        list_problems()[name].module("workload"),
+        declared(name),
+    )
+    for form, changes, arrays in given.get("arrays", ()):
+        own = room.tables(schema.parse(changed(given["sound"][form], changes)))
+        found = {field: np.asarray(getattr(own, field)).tolist() for field in arrays}
+        np.testing.assert_equal(found, arrays, f"{form}, {changes}")
+        for declaration, array in zip(declarations(room.Jobs), own, strict=True):
+            assert array.dtype == declaration.dtype, declaration
+
+
 def check_files(name: str, workload: Workload, folder: Path) -> None:
     """Both kinds of files give back the same workload, with the same arrays for kernels."""
     tables = list_problems()[name].module("workload").tables

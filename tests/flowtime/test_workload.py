@@ -89,10 +89,6 @@ def test_sound_workloads() -> None:
     given = declared("flowtime")["sound"]
     one, two, phases, with_latency = map(SCHEMA.parse, given.values())
     assert [kind_of(w) for w in (one, two, phases)] == list(KINDS) == list(problem.KINDS)
-    assert (
-        repr(two)
-        == "Workload('flowtime', jobs[3]: arrival, processing, cpu, memory; cluster[2]: cpu, memory)"
-    )
     assert make_workload([0, 1, 1], [2, 3, 4], [1, 2, 9], [4, 2]) == one
     assert (
         make_workload([0, 1, 1], [2, 3, 4], [1, 2, 9], [4, 2], memory=[1, 0, 8], server_memory=[3, 8]) == two

@@ -1,4 +1,4 @@
-"""Workloads of ParallelJCT: the schema, files, energy caps, the generator, traces."""
+"""Workloads of ParallelJCT: energy caps, the generator, traces."""
 
 from __future__ import annotations
 
@@ -32,11 +32,9 @@ from schedgym.problems.parallel_jct.workload import (
     generate,
     is_granted,
     make_source,
-    make_workload,
     size_moments,
     tables,
 )
-from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
 from tests.parallel_jct import energy
@@ -45,50 +43,6 @@ from tests.traces.logs import SWIM_ROWS, write
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
 seeds = st.integers(0, 2**32)
-
-
-# Schema -----------------------------------------------------------------------------------------
-
-SOUND: dict[str, Any] = {
-    "arrival": [0.0, 1.5],
-    "job": [0, 1, 1],
-    "load": [4.0, 2.0, 3.0],
-    "efficiency": [[1.0, 0.5], [0.25, 0.5], [0.75, 0.75]],
-    "cpu": [2.0, 3.0],
-    "arity": 2,
-}
-MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
-
-
-def test_there_are_no_absolute_limits() -> None:
-    content: dict[str, dict[str, Any]] = {
-        "jobs": {"arrival": [0.0]},
-        "tasks": {"job": [0], "load": [1.0], "efficiency": [[1.0]]},
-        "cluster": {"cpu": [1.0], "groups": [[1]], "limit": [1.0]},
-    }
-    with pytest.raises(InvalidWorkload, match="^cluster.limit: unknown field"):
-        SCHEMA.parse(content)
-
-
-def test_a_sound_workload() -> None:
-    workload = make_workload(**SOUND)
-    assert repr(workload) == (
-        "Workload('parallel-jct', jobs[2]: arrival; tasks[3]: job, load, efficiency; cluster[2]: cpu, arity)"
-    )
-    table = tables(workload)
-    assert table.first_task.tolist() == [0, 1, 3] and table.most_tasks == 2
-    assert table.total_load.tolist() == [4.0, 5.0] and table.least_energy.tolist() == [4.0, 8.0]
-    assert np.isnan(table.energy_cap_ratio).all() and table.energy_seed == 0
-    assert table.share.tolist() == [1, 1, 0.3, 0.3, 0.2, 0.2, 0.2]
-    assert cluster_groups(workload.cluster).kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
-    other = tables(make_workload(**(SOUND | MATRIX), energy_cap_ratio=[1.0, 0.5], energy_seed=2**53 - 1))
-    assert other.energy_cap_ratio.tolist() == [1.0, 0.5] and other.energy_seed == 2**53 - 1
-    assert other.share.tolist() == [1, 1, 0.5, 0.25] and other.matrix.tolist() == [
-        [1, 0],
-        [0, 1],
-        [1, 1],
-        [1, 0],
-    ]
 
 
 # Energy caps ------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
@@ -15,9 +14,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from schedgym.core.random import root_seed
-from schedgym.core.workload_files import load_workload, save_workload
+from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.partial_value.metrics import last_slot
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import LAST_SLOT, LINEAR, LOG, POWER
 from schedgym.problems.partial_value.workload import (
@@ -34,58 +32,15 @@ from schedgym.problems.partial_value.workload import (
 )
 from schedgym.traces import Trace, read_trace
 from tests.parallel_jct.energy import GOLDEN, mixed
+from tests.tables import declared
+from tests.test_all_workloads import changed
 from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
 
-NO_FLOATS = ("size", "utility")
-
-
 # Schema and files -----------------------------------------------------------------------------
-
-
-def sections(**changes: Any) -> dict[str, dict[str, Any]]:
-    """A sound instance with some fields replaced; None takes a field out."""
-    content: dict[str, dict[str, Any]] = {
-        "jobs": {
-            "arrival": [0.0, 1.5, 2.0],
-            "deadline": [3.0, 1.75, 9.5],
-            "parallelism": [1, 0.5, 4],
-            "tasks": [2, 1, 40],
-            "demand": [[1, 0], [0.5, 2], [0, 0]],
-            "utility": ["linear", "power", "log"],
-            "value": [1.0, 2.0, 3.0],
-            "exponent": [0.5, 0.25, 0.75],
-        },
-        "cluster": {"capacity": [10, 4]},
-    }
-    for name, value in changes.items():
-        section = content["cluster" if name == "capacity" else "jobs"]
-        if value is None:
-            del section[name]
-        else:
-            section[name] = value
-    return content
-
-
-def test_exponents_are_needed_by_powers_only() -> None:
-    workload = SCHEMA.parse(sections(utility=["linear", "log", "log"], exponent=None))
-    assert "exponent" not in workload.jobs
-    assert tables(workload).exponent.tolist() == [0.5, 0.5, 0.5]
-
-
-def test_arrays() -> None:
-    workload = SCHEMA.parse(sections())
-    own = tables(workload)
-    assert own.utility.tolist() == [LINEAR, POWER, LOG] and own.utility.dtype == np.int64
-    assert own.share.tolist() == [[0.1, 0.0], [0.05, 0.5], [0.0, 0.0]]
-    assert own.demand.tolist() == [[1, 0], [0.5, 2], [0, 0]] and own.capacity.tolist() == [10, 4]
-    assert own.exponent.tolist() == [0.5, 0.25, 0.75]
-    assert all(array.dtype == np.float64 for name, array in own._asdict().items() if name not in NO_FLOATS)
-    assert own.size["jobs"] == 3
-    assert last_slot(workload) == 9
 
 
 def test_one_number_for_all_jobs() -> None:
@@ -97,19 +52,17 @@ def test_one_number_for_all_jobs() -> None:
 
 
 def test_whole_tasks() -> None:
-    workload = SCHEMA.parse(sections())
-    check_model(workload, "continuous")
+    sound = declared("partial-value")["sound"]["one"]
+    workload, other = (
+        SCHEMA.parse(changed(sound, {"jobs.parallelism": [1, 1, 4], "jobs.tasks": [2, 1, most]}))
+        for most in (40, 0.5)
+    )
+    check_model(workload, "discrete")
+    check_model(SCHEMA.parse(sound), "continuous")
     with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[1\]: must be a whole number in the disc"):
-        check_model(workload, "discrete")
+        check_model(SCHEMA.parse(sound), "discrete")
     with pytest.raises(InvalidWorkload, match=r"^jobs.tasks\[2\]: must be a whole number .*, got 0.5$"):
-        check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4], tasks=[2, 1, 0.5])), "discrete")
-    check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4])), "discrete")
-
-
-def test_names_of_utilities_are_saved(tmp_path: Path) -> None:
-    save_workload(SCHEMA.parse(sections()), tmp_path / "w.json")
-    content = json.loads((tmp_path / "w.json").read_text())
-    assert content["jobs"]["utility"] == ["linear", "power", "log"]
+        check_model(other, "discrete")
 
 
 def test_the_example_suits_both_models() -> None:

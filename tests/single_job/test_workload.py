@@ -1,4 +1,4 @@
-"""Workloads of SingleJob: topology and groups, the schema, files, the generator."""
+"""Workloads of SingleJob: topology and groups, the generator."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from scipy import stats
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
-from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.errors import InvalidParameter
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import topology
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.topology import (
     DATA_CENTRE,
-    OTHER,
     POD,
     RACK,
     SERVER,
-    cluster_groups,
     fat_tree_groups,
     group_limits,
 )
@@ -36,7 +34,6 @@ from schedgym.problems.single_job.workload import (
     Source,
     draw,
     generate,
-    make_workload,
     tables,
 )
 
@@ -83,67 +80,6 @@ def test_limits_are_the_models_to_the_last_bit(seed: int) -> None:
     groups = fat_tree_groups(arity)
     expected = one_job.limits_now(one_job.fat_tree(arity), capacity.tolist())
     assert group_limits(groups.matrix, groups.share, capacity).tolist() == [float(x) for x in expected]
-
-
-# Schema -----------------------------------------------------------------------------------------
-
-SOUND: dict[str, Any] = {
-    "load": [4.0, 2.0],
-    "efficiency": [[1.0, 0.5], [0.25, 0.5]],
-    "energy_cap": 8.0,
-    "cpu": [2.0, 3.0],
-    "arity": 2,
-}
-MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
-LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
-
-
-def test_a_cap_that_cannot_be_met() -> None:
-    make_workload(**(SOUND | {"energy_cap": 8.0 * (1 - 1e-13)}))  # up to rounding
-    with pytest.raises(InfeasibleInstance, match=r"7\.99999999 vCPU s is below .*, 8\.0 vCPU s$"):
-        make_workload(**(SOUND | {"energy_cap": 7.99999999}))
-    # 4 on server 0 and 4 on server 1, with the powers of their tasks
-    assert tables(make_workload(**(SOUND | {"power": [1.5, 0.25], "energy_cap": 7.0}))).least_energy == 7.0
-    with pytest.raises(InfeasibleInstance, match=r"6\.9 vCPU s is below .*, 7\.0 vCPU s$"):
-        make_workload(**(SOUND | {"power": [1.5, 0.25], "energy_cap": 6.9}))
-
-
-def test_a_fat_tree_by_its_arity() -> None:
-    workload = make_workload(**SOUND)
-    assert repr(workload) == (
-        "Workload('single-job', jobs[2]: load, efficiency, energy_cap; cluster[2]: cpu, arity)"
-    )
-    table = tables(workload)
-    assert table.limits.tolist() == [2.0, 3.0, 0.3 * 2, 0.3 * 3, 0.2 * 2, 0.2 * 3, 0.2 * 5]
-    assert cluster_groups(workload.cluster).kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert table.groups.tolist() == [[1, 0], [0, 1]] * 3 + [[1, 1]]
-    assert (table.energy_cap, table.least_energy) == (8.0, 8.0)
-    named = make_workload(**SOUND, beta={"pod": 0.2, "data_centre": 0.2, "rack": 0.3}, server_caps=False)
-    assert_array_equal(tables(named).limits, table.limits[2:])
-    assert tables(make_workload(**SOUND, beta=[1, 1, 0.5])).limits.tolist() == [2, 3, 2, 3, 2, 3, 2.5]
-
-
-def test_groups_with_shares_or_limits() -> None:
-    given = make_workload(**(SOUND | MATRIX))
-    shares = tables(given)
-    assert shares.limits.tolist() == [2.0, 3.0, 2.5, 0.5]
-    assert cluster_groups(given.cluster).kind.tolist() == [0, 0, OTHER, OTHER]
-    limits = tables(make_workload(**(SOUND | LIMIT)))
-    assert limits.limits.tolist() == [2.0, 3.0, 4.0, 2.0]
-    assert_array_equal(limits.groups, shares.groups)
-    without = tables(make_workload(**(SOUND | LIMIT), server_caps=False))
-    assert without.limits.tolist() == [4.0, 2.0] and without.groups.tolist() == [[1, 1], [1, 0]]
-    # 0.5 of 0.25 * 2 + 4 * 3, 0.25 of 8 * 2
-    weights = {**MATRIX, "groups": [[0.25, 4], [8, 0]]}
-    heavy = tables(make_workload(**(SOUND | weights)))
-    assert heavy.limits.tolist() == [2.0, 3.0, 6.25, 4.0]
-    assert heavy.weights.tolist() == [[1, 0], [0, 1], [0.25, 4], [8, 0]] and not len(heavy.groups)
-    same = tables(make_workload(**(SOUND | LIMIT | {"groups": [[1.0, 1.0], [1.0, 0.0]]})))
-    for mine, theirs in zip(same, limits, strict=True):
-        assert mine.dtype == theirs.dtype
-        assert_array_equal(mine, theirs)
-    share = cluster_groups(make_workload(**(SOUND | LIMIT)).cluster).share
-    assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
 
 
 # Generator --------------------------------------------------------------------------------------
