@@ -34,7 +34,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CLEAN, TREE = (ROOT / ".cache" / "mutants" / name for name in ("clean", "tree"))
-SHARED = ("all_records", "all_problems", "vector_environments", "draws", "all_policies")
+SHARED = ("all_records", "all_workloads", "all_problems", "vector_environments", "draws", "all_policies")
 #: problem -> its solvers, its paper, and what the names of its cases contain in tests that all problems share
 PROBLEMS = {
     "flowtime": (("transport", "knapsack"), "xu2021", "flowtime"),

@@ -58,13 +58,10 @@ def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_arrays_by_hand(name: str) -> None:
     """What kernels get, of the types that are declared."""
-    schema, room, given = (
-        list_problems()[name].schema,
-        list_problems()[name].module("workload"),
-        declared(name),
-    )
+    problem, given = list_problems()[name], declared(name)
+    room = problem.module("workload")
     for form, changes, arrays in given.get("arrays", ()):
-        own = room.tables(schema.parse(changed(given["sound"][form], changes)))
+        own = room.tables(problem.schema.parse(changed(given["sound"][form], changes)))
         found = {field: np.asarray(getattr(own, field)).tolist() for field in arrays}
         np.testing.assert_equal(found, arrays, f"{form}, {changes}")
         for declaration, array in zip(declarations(room.Jobs), own, strict=True):
@@ -158,6 +155,20 @@ def test_workloads_that_do_not_fit_are_refused(
     with pytest.raises(InvalidWorkload, match=message):
         env.reset(options={"workload": workload})
     assert env.record().digest() == before
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "single-job"])
+def test_bounds_by_hand(name: str) -> None:
+    problem = list_problems()[name]
+    for row in declared(name, "bounds"):
+        workload = problem.schema.parse(row["workload"])
+        for function, arguments, expected, close in row["bounds"]:
+            if isinstance(arguments, dict):
+                arguments = [problem.build(next(iter(problem.ids)), arguments)]
+            found = getattr(problem.module("bounds"), function)(workload, *arguments)
+            told = found.tolist() if isinstance(found, np.ndarray) else found
+            wanted = None if expected is None else pytest.approx(expected, rel=close)
+            assert told == wanted, (function, arguments)
 
 
 @pytest.mark.parametrize(("name", "toy"), [(name, toy) for name in PROBLEMS for toy in load_toys(name)])

@@ -19,9 +19,7 @@ from schedgym.problems.flowtime.bounds import lower_bound, priced_bound, process
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     KINDS,
-    make_mapreduce,
     make_workload,
-    max_slots,
     tables,
 )
 from tests.flowtime import optima
@@ -82,59 +80,7 @@ def test_truncated_schedules_are_not_better_either(kind: str) -> None:
     assert binding > 10  # the limit matters
 
 
-def test_the_end_comes_from_the_parameters() -> None:
-    # the only server with enough memory has one core: 800 slots, but the episode may end before
-    workload = make_workload([0], [50], [16], [1, 16], memory=[9], server_memory=[9, 4])
-    assert lower_bound(workload) == 800.0**2
-    for gamma, end in ((10.0, 565), (200.0, 600), (300.0, 800)):
-        assert min(max_slots(tables(workload), gamma), 800) == end
-        assert lower_bound(workload, FlowtimeParameters(kind="2d", gamma=gamma)) == end**2
-
-
 # Each bound by itself -------------------------------------------------------------------------
-
-
-def test_processing_by_hand() -> None:
-    assert processing_bound(make_workload([0, 7], [3, 5], [2, 1], [2])) == 34.0
-    assert processing_bound(make_workload([0, 7], [3, 5], [2, 1], [2]), 1.0) == 8.0
-    # 6 core-slots on 2 cores; memory leaves server 1 only, with one core
-    assert processing_bound(make_workload([0], [2], [3], [2])) == 9.0
-    larger = make_workload([0, 0], [3, 3], [2, 2], [4, 1], memory=[5, 2], server_memory=[4, 5])
-    assert processing_bound(larger, 1.0) == 9.0
-    # what is declared counts if it is less: 3 GB fit everywhere
-    declared = make_workload(
-        [0, 0],
-        [3, 3],
-        [2, 2],
-        [4, 1],
-        memory=[5, 2],
-        server_memory=[4, 5],
-        declared_cpu=[1, 9],
-        declared_memory=[3, 5],
-    )
-    assert processing_bound(declared, 1.0) == 6.0
-    # 3 map tasks of 2 slots and 2 cores on 4 cores, then 2 reduce tasks of 1 slot and 1 core
-    phases = make_mapreduce([0], [[3, 2]], [[2, 1]], [[2, 1]], [4])
-    assert processing_bound(phases) == 16.0
-    assert processing_bound(make_workload([0], [3], [1], [1]), 1.5) == pytest.approx(3**1.5, rel=1e-9)
-
-
-def test_queue_by_hand() -> None:
-    # n jobs of one slot of all cores: one ends per slot, whoever it is
-    for n in (1, 2, 5):
-        workload = make_workload([0] * n, [1] * n, [4] * n, [4])
-        assert queue_bound(workload, 1.0) == pytest.approx(n * (n + 1) / 2, rel=1e-9)
-        assert queue_bound(workload, 2.0) == pytest.approx(sum(i * i for i in range(1, n + 1)), rel=1e-9)
-    # SRPT ends job 1 in slot 3, job 0 in slot 5; in slot 5 one job is left: at least the younger one
-    workload = make_workload([0, 2], [4, 1], [4, 4], [4])
-    assert queue_bound(workload, 1.0) == pytest.approx(5 + 1, rel=1e-9)
-    assert queue_bound(workload, 2.0) == pytest.approx(4**2 + 1 + (3**2 - 2**2), rel=1e-9)
-    # memory: two jobs of 5 GB never run together
-    memory = make_workload([0, 0], [2, 2], [1, 1], [4, 4], memory=[5, 5], server_memory=[5, 1])
-    assert queue_bound(memory, 1.0) == pytest.approx(2 + 4, rel=1e-9)
-    # the job without memory takes a slot, too, in which one of 5 GB still runs
-    memory = make_workload([0, 0, 1], [1, 1, 1], [1, 1, 1], [4], memory=[5, 5, 0], server_memory=[5])
-    assert queue_bound(memory, 1.0) == pytest.approx(1 + 2 + 1, rel=1e-9)
 
 
 @pytest.mark.parametrize(("cores", "servers", "far"), [(999_983, 1, 10**10), (10**6, 200, 9 * 10**11)])
@@ -292,21 +238,6 @@ def test_prices_are_nearly_the_best(k: float) -> None:
         fractional = optima.optimal_fractional(instance, k)
         lengths = sum(job.processing**k for job in instance.jobs)
         assert best >= max(fractional - lengths, fractional / 2, lengths) * (1 - 1e-9)
-
-
-def test_priced_by_hand() -> None:
-    # two jobs of one slot and 2 cores on 3: the price of slot 1 is at best 1/2
-    pair = make_workload([5, 5], [1, 1], [2, 2], [3])
-    assert priced_bound(pair, 1.0) == pytest.approx(2.5, rel=1e-4)
-    assert lower_bound(pair, FlowtimeParameters(norm=1.0)) == 3.0
-    # n jobs that need all cores for a slot each: prices make it exact
-    for n in (2, 5, 12):
-        workload = make_workload([3] * n, [1] * n, [4] * n, [4])
-        assert priced_bound(workload, 2.0) == pytest.approx(n * (n + 1) * (2 * n + 1) / 6, rel=2e-2)
-    # memory is scarce, cores are not: 2 of 6 jobs at a time
-    memory = make_workload([0] * 6, [2] * 6, [1] * 6, [8, 8], memory=[4] * 6, server_memory=[4, 4])
-    assert priced_bound(memory, 2.0) == pytest.approx(2 * (4 + 16 + 36), rel=2e-2)
-    assert priced_bound(make_workload([0] * 6, [2] * 6, [1] * 6, [8, 8]), 2.0) < 25
 
 
 # What does not matter -------------------------------------------------------------------------

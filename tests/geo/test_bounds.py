@@ -82,15 +82,6 @@ def test_mixed_by_hand() -> None:
     assert bounds.mixed_bound(workload_of(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
 
 
-def test_objectives() -> None:
-    workload = workload_of(Instance((1,), [Job(0, ((2, (0,)), (2, (0,))))]))
-    assert bounds.lower_bound(workload) == 4.0
-    for objective, expected in (("response", 4.0), ("fairness", None), ("weighted", 3.0)):
-        weight = 0.25 if objective == "weighted" else 0.5
-        parameters = GeoParameters(objective=objective, fairness_weight=weight)
-        assert bounds.lower_bound(workload, parameters) == expected
-
-
 def run_one_task_of_each_job(workload: Workload) -> tuple[list[float], list[int]]:
     """Return start and site of each task: each job runs one at a time, where the most slots are free."""
     arrival, tasks = workload.jobs["arrival"], workload.tasks

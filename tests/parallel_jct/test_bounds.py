@@ -104,33 +104,6 @@ def test_not_all_jobs_need_a_linear_program(monkeypatch: pytest.MonkeyPatch) -> 
     assert (fewer <= times).all() and (fewer < times).any()
 
 
-def test_alone_with_and_without_drc_by_hand() -> None:
-    """One task of 100 on two servers of 10, of which a job may hold 7 as base vCPU, and 10 with DRC."""
-    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
-    limits += (one_job.Limit("dc", (0, 1), 0.35),)
-    jobs = (online.Job(3.0, (100.0,), ((1.0, 0.1),)),)
-    workload = workload_of(online.Workload(jobs, (10.0, 10.0), limits))
-    assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])
-    assert bounds.job_bounds(workload, given(False)) == pytest.approx([100 / 7])
-    assert bounds.lower_bound(workload, given(False)) == pytest.approx(100 / 7)
-    # cut off 5 seconds after it arrives, and before that
-    for max_time, left in ((8.0, 5.0), (3.0, 0.0), (2.0, 0.0)):
-        assert bounds.job_bounds(workload, given(False, max_time)).tolist() == [left]
-        for bound in BOUNDS:
-            assert bound(workload, given(False, max_time)) == pytest.approx(left if left else 0.0)
-
-
-def test_capacities_that_are_no_limits_by_hand() -> None:
-    """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
-    jobs = (online.Job(0.0, (70.0,), ((1.0, 1.0),)), online.Job(0.0, (70.0,), ((1.0, 1.0),)))
-    instance = online.Workload(jobs, (8.0, 20.0), (one_job.Limit("dc", (0, 1), 0.5),))
-    workload = workload_of(instance)
-    for drc, times in ((False, [5.0, 5.0]), (True, [3.5, 3.5])):
-        assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
-        assert bounds.lower_bound(workload, given(drc)) == pytest.approx(times[0])
-        assert bounds.pooled_bound(workload, given(drc)) == bounds.mixed_bound(workload, given(drc)) == 0.0
-
-
 @long
 def test_capacities_that_are_no_limits() -> None:
     rng = random.Random(3)
@@ -146,17 +119,6 @@ def test_capacities_that_are_no_limits() -> None:
 
 
 # All jobs together ----------------------------------------------------------------------------
-
-
-def test_pooled_by_hand() -> None:
-    """On 20 vCPU: job 0 (200 s vCPU) until 2, job 1 (40) until 4, job 0 until 12, job 2 (20) at 50."""
-    ones = ((1.0, 1.0),)
-    jobs = [online.Job(0.0, (200.0,), ones), online.Job(2.0, (40.0,), ones), online.Job(50.0, (20.0,), ones)]
-    instance = online.Workload(tuple(jobs), (10.0, 10.0), one_job.fat_tree(2))
-    workload = workload_of(instance)
-    assert bounds.pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
-    for max_time, expected in ((50.5, 12 + 2 + 0.5), (10.0, 10 + 2), (3.0, 3 + 1), (2.0, 2.0)):
-        assert bounds.pooled_bound(workload, given(max_time=max_time)) == pytest.approx(expected / 3)
 
 
 def test_mixed_by_hand() -> None:
@@ -266,15 +228,6 @@ def test_prices_rise_to_those_of_the_linear_program() -> None:
         assert least.sum() > 0.97 * solved.fun
         gained += solved.fun > 1.05 * uniform
     assert gained > 10
-
-
-def test_prices_make_the_pooled_bound_stronger() -> None:
-    """Tasks of a job are efficient on the small server alone: the large one does not help."""
-    jobs = tuple(online.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
-    workload = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1)))
-    assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
-    free = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1), 2.0))
-    assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
 
 
 # Drawn workloads ------------------------------------------------------------------------------

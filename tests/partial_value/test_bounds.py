@@ -299,28 +299,7 @@ def test_alike_tasks_of_the_papers_size() -> None:
         assert bound(workload, "discrete") == pytest.approx(bounds._priced(needs), rel=3e-7)
 
 
-def test_tasks_without_demand_all_run() -> None:
-    jobs = make_job(1, 2, 2, 9, (0.0,), 1.0), make_job(2, 2, 3, 9, (0.0,), 2.0)
-    workload = workload_of(zheng2016.Instance(jobs, (1.0,)))
-    assert bound(workload, "discrete") == pytest.approx(10) and upper_bound(workload) == pytest.approx(10)
-
-
 # Any workload ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", ["continuous", "discrete"])
-def test_jobs_that_cannot_be_served(model: str) -> None:
-    """Between two slots, or (whole tasks) too large; the others are not held up."""
-    jobs = make_job(1.25, 1.75, 1, 1, (1.0,)), make_job(1.25, 2.5, 1, 1, (1.0,))
-    between = workload_of(zheng2016.Instance(jobs, (2.0,)))
-    assert bound(between, model) == pytest.approx(1.0)
-    jobs = make_job(1, 1, 2, 2, (3.0,), 9.0, "log"), make_job(1, 1, 2, 2, (1.0,), 1.0, "log")
-    large, only = (workload_of(zheng2016.Instance(jobs[:count], (2.0,))) for count in (2, 1))
-    if model == "discrete":
-        assert bound(large, model) == pytest.approx(math.log(3))
-        assert bound(only, model) == 0.0
-    else:
-        assert bound(only, model) == pytest.approx(9 * math.log(1 + 2 / 3))
 
 
 @pytest.mark.parametrize("model", ["continuous", "discrete"])

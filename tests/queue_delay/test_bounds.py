@@ -74,21 +74,3 @@ def test_the_bound_is_of_the_size_of_good_schedules(changes, least):
     source = make_source(QueueDelayParameters(**changes))
     found = [bounds.lower_bound(generate(0, episode, source)) for episode in range(4)]
     assert math.fsum(found) / len(found) > least
-
-
-def test_prices_need_no_demand_and_no_backlog():
-    assert bounds.priced_bound(make_workload([(0, 5, 0, 0), (1, 5, 0, 0)], [(1, 1)])) == 0.0
-    assert bounds.priced_bound(make_workload([(3, 5, 1, 1)], [(1, 1)])) == 0.0
-    # one after another, 0 + 2: prices that fall by the second reach the optimum
-    assert bounds.priced_bound(make_workload([(0, 2, 1, 1), (0, 10, 1, 1)], [(1, 1)])) == pytest.approx(
-        1.0, rel=0.01
-    )
-
-
-@pytest.mark.parametrize("arrival", [0.0, 7.5])
-def test_batch_bound_is_exact_for_identical_tasks(arrival):
-    # 3 tasks at once, SPT order: starts 0, 0, 0, 1, 2, 3, 5
-    tasks = [(arrival, e, 0.3, 0.3) for e in (1, 2, 3, 4, 5, 6, 7)]
-    workload = make_workload(tasks, [(1, 1)])
-    assert bounds.batch_bound(workload) == pytest.approx((1 + 2 + 3 + 5) / 7)
-    assert bounds.lower_bound(workload) >= bounds.batch_bound(workload)
