@@ -11,6 +11,7 @@ import pytest
 from schedgym import cli
 from tests.interpreted import python
 from tests.long import long
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = {"problem": "tiny-shop", "policy": "small-fry", "trace": "our-log"}
@@ -84,24 +85,7 @@ def test_in_a_checkout_the_files_go_to_their_places(kind, tmp_path, monkeypatch,
     assert "exists already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["polcy", "x"], "unknown kind 'polcy'; did you mean 'policy'?"),
-        (["policy", "../x"], "name: must be small letters, digits and hyphens, got '../x'"),
-        (["policy", "json"], "name: there is a module 'json' already"),
-        *(
-            (["policy", name], f"name: {name} is a keyword of Python")
-            for name in ("class", "import", "lambda")
-        ),
-        (["problem", "none"], "name: None is a keyword of Python"),
-        (["trace", "async"], "name: async is a keyword of Python"),
-        (["problem", "queue-delay"], "name: there is a problem 'queue-delay' already"),
-        (["problem", "geo-fair"], "name: there is a problem 'schedgym/GeoFair-v0' already"),
-        (["policy", "fcfs"], "name: there is a policy 'fcfs' already"),
-        (["trace", "swf"], "name: there is a trace 'swf' already"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_bad_names"))
 def test_bad_names(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["new", *arguments]) == 2

@@ -12,6 +12,7 @@ from schedgym.errors import UnknownName
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Run, judging
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, POINTS, Effect
+from tests.tables import table
 
 nan = math.nan
 
@@ -59,17 +60,7 @@ def test_nothing_to_compare_reproduces_nothing(values) -> None:
         assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "verdict"),
-    [
-        (0.0, -0.1, 0.1, HOLDS),
-        (0.0, -0.11, 0.1, IN_PART),
-        (0.1, 0.0, 0.11, IN_PART),
-        (0.11, 0.0, 0.2, NOT_REPRODUCED),
-        (-0.11, -0.2, 0.0, NOT_REPRODUCED),
-        (-0.1, nan, nan, HOLDS),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "verdict"), table(__file__, "test_what_is_level"))
 def test_what_is_level(value, low, high, verdict) -> None:
     assert judging.level(0.1)(Effect("", value, low, high)) == verdict
     assert judging.between(-math.inf, 0.1)(Effect("", value, low, high)) == (
@@ -78,16 +69,7 @@ def test_what_is_level(value, low, high, verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "verdict"),
-    [
-        (0.5, 0.1, 0.9, HOLDS),
-        (0.49, 0.1, 0.9, IN_PART),
-        (0.25, 0.01, 0.6, IN_PART),
-        (0.249, 0.01, 0.6, NOT_REPRODUCED),  # less than half of what is stated
-        (0.5, 0.0, 0.9, NOT_REPRODUCED),
-        (2.0, 1.8, 2.2, IN_PART),  # so much that it is something else
-        (0.5, nan, nan, HOLDS),
-    ],
+    ("value", "low", "high", "verdict"), table(__file__, "test_what_is_larger_or_lower_by_a_share")
 )
 def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     found = Effect("", value, low, high)
@@ -97,38 +79,14 @@ def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     assert judging.larger()(found) == (HOLDS if low != 0.0 else NOT_TOLD)  # too wide to show a small one
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "verdict"),
-    [
-        (0.3, 0.2, 0.3, HOLDS),
-        (-0.5, -0.9, -0.1, HOLDS),
-        (0.27, 0.2, 0.45, IN_PART),
-        (0.6, 0.5, 0.7, IN_PART),  # what is stated is half of it
-        (0.61, 0.2, 0.7, NOT_REPRODUCED),
-        (0.3, nan, nan, HOLDS),
-    ],
-)
-def test_what_is_at_most_a_stated_share(value, low, high, verdict) -> None:
-    assert judging.at_most(0.3)(Effect("", value, low, high)) == verdict
-
-
-@pytest.mark.parametrize(
-    ("steps", "up", "down"),
-    [
-        ((1.0, 1.5, 2.0), HOLDS, NOT_REPRODUCED),
-        ((1.0, 2.0, 1.5), IN_PART, NOT_REPRODUCED),
-        ((2.0, 1.5, 1.0), NOT_REPRODUCED, HOLDS),
-        ((2.0, 1.0, 1.5), NOT_REPRODUCED, IN_PART),
-    ],
-)
+@pytest.mark.parametrize(("steps", "up", "down"), table(__file__, "test_what_grows_along_the_places"))
 def test_what_grows_along_the_places(steps, up, down) -> None:
     rng = np.random.default_rng(0)
     values = np.array(steps)[:, np.newaxis] * rng.uniform(1.0, 9.0, size=10)  # draws differ more than places
     noisy = values * rng.uniform(0.99, 1.01, size=values.shape)
-    for table in (values, noisy, noisy[:, :1]):
-        assert (
-            judging.grows("a", table).verdict == up and judging.grows("a", table, falls=True).verdict == down
-        )
+    for drawn in (values, noisy, noisy[:, :1]):
+        assert judging.grows("a", drawn).verdict == up
+        assert judging.grows("a", drawn, falls=True).verdict == down
     back = (judging.grows("a", values[[0, 2, 0]], falls=falls) for falls in (False, True))
     assert all(change.verdict == NOT_REPRODUCED for change in back)
     assert judging.grows("a", values).value == pytest.approx(steps[-1] / steps[0] - 1.0)
@@ -158,31 +116,10 @@ def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "low", "high", "verdict"),
-    [
-        (judging.larger(0.3), 0.1, -0.3, 0.5, NOT_TOLD),
-        (judging.larger(0.3), 0.1, -0.1, 0.5, NOT_REPRODUCED),  # narrow enough to show 30%
-        (judging.larger(0.3), -0.3, -0.7, 0.1, NOT_REPRODUCED),  # half of 30% is excluded
-        (judging.larger(), 0.02, -0.02, 0.06, NOT_REPRODUCED),
-        (judging.lower(), 0.02, -0.1, 0.1, NOT_TOLD),
-        (judging.lower(), 0.2, 0.1, 0.3, NOT_REPRODUCED),
-        (judging.level(0.05), 0.06, -0.02, 0.14, NOT_TOLD),
-        (judging.level(0.05), 0.06, 0.02, 0.1, NOT_REPRODUCED),
-        (judging.level(0.05), 0.2, 0.06, 0.4, NOT_REPRODUCED),
-        (judging.at_most(0.1), 0.3, 0.0, 0.6, NOT_TOLD),
-        (judging.at_most(0.1), 0.3, 0.11, 0.6, NOT_REPRODUCED),
-        (judging.about(0.3), 0.32, 0.27, 0.39, HOLDS),
-        (judging.about(-0.3), -0.32, -0.39, -0.27, HOLDS),
-        (judging.about(0.3), 0.3, nan, nan, HOLDS),
-        (judging.about(0.3), 0.5, 0.31, 0.7, IN_PART),
-        (judging.about(0.3), 0.61, 0.5, 0.7, NOT_REPRODUCED),
-        (judging.about(0.3), 0.7, 0.1, 1.3, NOT_TOLD),
-    ],
+    ("rule", "stated", "value", "low", "high", "verdict"), table(__file__, "test_rules_at_their_edges")
 )
-def test_what_is_not_shown_is_told_only_by_an_interval_that_could_show_it(
-    rule, value, low, high, verdict
-) -> None:
-    assert rule(Effect("", value, low, high)) == verdict
+def test_rules_at_their_edges(rule, stated, value, low, high, verdict) -> None:
+    assert getattr(judging, rule)(*stated)(Effect("", value, low, high)) == verdict
 
 
 def test_many_settings_are_judged_together() -> None:

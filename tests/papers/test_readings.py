@@ -25,6 +25,7 @@ from schedgym.papers.figures import judged_under, make_figure
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import KINDS, OpenPoint, count_verdicts, kind_of, readings_of, sum_up
 from tests.papers.recorded import enter_claim
+from tests.tables import table
 
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 START = OpenPoint("start", "it starts", "where", {"at zero": 0, "at one": 1}, "at one")
@@ -49,27 +50,9 @@ def test_a_default_is_a_choice() -> None:
         OpenPoint("start", "it starts", "where", {"at zero": 0}, "at two")
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected", "kind"),
-    [
-        ({"": HOLDS}, "holds", HOLDS),
-        ({"": NOT}, "not reproduced", NOT),
-        ({"": Verdict.REFUTED}, "refuted", Verdict.REFUTED),
-        ({"a": HOLDS, "b": NOT}, "holds", HOLDS),
-        ({"a": NOT, "b": Verdict.IN_PART, "c": HOLDS}, "holds under c", "holds under another reading"),
-        ({"a": NOT, "b": NOT}, "not reproduced under any reading", NOT),
-        ({"a": NOT, "b": Verdict.IN_PART}, "in part under b", Verdict.IN_PART),
-        ({"a": NOT, "b": Verdict.NOT_TOLD}, "not reproduced", NOT),
-        ({"a": Verdict.NOT_TOLD, "b": NOT}, "cannot be told", Verdict.NOT_TOLD),
-        ({"": Verdict.NOT_JUDGED}, "cannot be judged", Verdict.NOT_JUDGED),
-        ({"a": Verdict.IN_PART, "b": NOT}, "in part", Verdict.IN_PART),
-        ({"a": Verdict.REFUTED, "b": Verdict.IN_PART}, "refuted", Verdict.REFUTED),
-        ({"a": Verdict.REFUTED, "b": HOLDS}, "holds under b", "holds under another reading"),
-        ({"a": Verdict.CORRECTED, "b": NOT}, "holds with a correction", Verdict.CORRECTED),
-    ],
-)
+@pytest.mark.parametrize(("verdicts", "expected", "kind"), table(__file__, "test_verdicts_in_one"))
 def test_verdicts_in_one(verdicts, expected, kind) -> None:
-    assert sum_up(verdicts) == expected
+    assert sum_up({name: Verdict(verdict) for name, verdict in verdicts.items()}) == expected
     assert kind_of(expected) == kind and kind in KINDS
 
 
