@@ -13,7 +13,8 @@ from schedgym.core.arrays import allocate, members
 from schedgym.core.problem import list_problems
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.traces.base import Trace
 from tests.interpreted import python
 from tests.long import long
 from tests.tables import declared
@@ -180,6 +181,24 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it(
     starts = [start(jobs(source, 9, episode)) for episode in range(4)]
     assert sorted(starts[:2]) == [0, 4] and starts[2:] == starts[:2]
     assert {start(jobs(source, seed)) for seed in range(20)} == {0, 4}
+
+
+@pytest.mark.parametrize("name", ["flowtime", "partial-value"])
+def test_jobs_of_a_trace_by_hand(name: str) -> None:
+    """Of a trace's tasks, by parameters; or the words in which they are refused."""
+    problem, given = list_problems()[name], declared(name)["traces"]
+    for changes, values, expected in given["cases"]:
+        arrays = {**given["trace"], **changes}
+        unit = {"unit": arrays.pop("unit")} if "unit" in arrays else {}
+        trace = Trace("made", **{field: np.array(own, dtype=float) for field, own in arrays.items()}, **unit)
+        parameters = problem.build(next(iter(problem.ids)), {"trace": "made", **values})
+        if isinstance(expected, str):
+            with pytest.raises((InvalidWorkload, InvalidParameter)) as caught:
+                problem.module("workload").from_trace(trace, parameters)
+            assert str(caught.value) == expected
+            continue
+        jobs = problem.module("workload").from_trace(trace, parameters)
+        assert {field: getattr(jobs, field).tolist() for field in expected} == expected
 
 
 SCRIPT = """

@@ -33,7 +33,6 @@ from schedgym.problems.flowtime.workload import (
     Source,
     TraceJobs,
     eq27,
-    from_trace,
     generate,
     horizon_of,
     kind_of,
@@ -407,52 +406,6 @@ def test_windows_that_cannot_be() -> None:
         source_of("1d", 5, (1,), trace=long)
     with pytest.raises(InvalidParameter, match=r"a window of 25 jobs takes 1.\d*e\+15 slots to arrive"):
         source_of("1d", 25, SERVERS, trace=trace, load=None, slot_seconds=1e-12)
-
-
-def small_trace(**changes: Any) -> Trace:
-    arguments: dict[str, Any] = {
-        "arrival": [0, 5, 9],
-        "duration": [10, 10.5, 0.1],
-        "cores": [1, 0.3, 2.5],
-        "memory": [0, 1.5, 4],
-    }
-    arrays = {
-        name: np.array(values, dtype=float)
-        for name, values in (arguments | changes).items()
-        if name != "unit"
-    }
-    return Trace("made", unit=changes.get("unit", "cores, GiB"), **arrays)
-
-
-def jobs_of(trace: Trace, servers: str = "4+8", **options: Any) -> TraceJobs:
-    return from_trace(trace, FlowtimeParameters(trace="made", servers=servers, **options))
-
-
-def test_tasks_of_a_trace_become_jobs() -> None:
-    two_d = {"kind": "2d", "memory_per_core": 2.5}
-    jobs = jobs_of(small_trace(), **two_d)
-    assert jobs.arrival.tolist() == [0, 5, 9] and jobs.processing.tolist() == [1, 2, 1]
-    assert jobs.cpu.tolist() == [1, 1, 3] and jobs.memory.tolist() == [0, 2, 4]
-    assert jobs_of(small_trace()).memory.tolist() == [0, 0, 0]
-    machines = {"machine_cores": [2, 4], "machine_memory": [8, 5]}
-    scaled = jobs_of(small_trace(**machines), nodes="made", **two_d)
-    assert scaled.cpu.tolist() == [2, 1, 5] and scaled.memory.tolist() == [0, 4, 10]
-    assert jobs_of(small_trace(**machines)).cpu.tolist() == [1, 1, 3]
-    shares = {"cores": [0.07, 1, 0], "memory": [0.25, 1, 0.01], "unit": "share of the largest machine"}
-    of_shares = jobs_of(small_trace(**shares), "100", kind="2d", memory_per_core=0.2)
-    assert of_shares.cpu.tolist() == [7, 100, 1] and of_shares.memory.tolist() == [5, 20, 1]
-    half = {"machine_cores": [0.5, 0.25], "machine_memory": [1, 1], "cores": [0.07, 0.5, 0]}
-    assert jobs_of(small_trace(**(shares | half)), "100", nodes="made").cpu[1] == 100
-    with pytest.raises(InvalidWorkload, match=r"made: task \[2\] takes 4 GB, but the largest server has 3"):
-        jobs_of(small_trace(), kind="2d", memory_per_core=0.375)
-    with pytest.raises(
-        InvalidWorkload, match=r"made: task \[0\] takes 2e\+06 cores, but the most are 1000000"
-    ):
-        jobs_of(small_trace(cores=[2e6, 1, 1]))
-    with pytest.raises(InvalidWorkload, match=r"made: task \[0\] takes 1e\+13 slots, but the most are 1e?"):
-        jobs_of(small_trace(), slot_seconds=1e-12)
-    with pytest.raises(InvalidParameter, match="the made trace tells no memory, which kind '2d' needs"):
-        jobs_of(small_trace(memory=[0, 0, 0]), **two_d)
 
 
 def queue(**values: Any) -> Workload:

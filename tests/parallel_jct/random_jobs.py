@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -93,6 +93,16 @@ def random_instance(
     else:
         ratio = rng.choice((1.0, 1.25, 1.5, 2.0, math.inf))
     return dataclasses.replace(job, energy_cap=job.least_energy() * ratio)
+
+
+def random_instances(
+    count: int, seed: int, tasks: int = 5, servers: int = 5, **options: Any
+) -> Iterator[SingleJob]:
+    """Half of them with exact sums and ties, half continuous; some with weights, some with power."""
+    rng = random.Random(seed)
+    for x in range(count):
+        own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, "weighted": x % 4 >= 2, **options}
+        yield random_instance(rng, tasks, servers, **own)
 
 
 def _weight(rng: random.Random, dyadic: bool) -> float:

@@ -184,25 +184,12 @@ def small_trace(**changes: Any) -> Trace:
 
 def test_tasks_of_a_trace_become_jobs() -> None:
     jobs = jobs_of(small_trace(), slot_seconds=300.0, slack=2.0, parallelism=20)
-    assert jobs.tasks.tolist() == [2, 40, 21]  # 20 times 0.1, 2, and 1.0033 slots
-    assert jobs.slots.tolist() == [1, 4, 3]
-    assert jobs.demand.tolist() == [[0.2, 0.4], [0.05, 0.0], [0.025, 0.1]]
-    assert jobs.machines.tolist() == [24, 96] and not jobs.constants["whole"]
+    assert not jobs.constants["whole"]
     source = source_of(3, trace=jobs, load=None)
     own = tables(generate(0, 0, source))
     assert own.arrival.tolist() == [1, 1, 2]  # 299 s later is the same slot, 300 s the next
     assert own.deadline.tolist() == [1, 4, 4]
     assert (own.parallelism == 20).all() and own.capacity.tolist() == [24, 96]
-    lonely = jobs_of(small_trace(memory=[0, 0, 0]), slack=1.0, parallelism=1)
-    assert lonely.demand.tolist() == [[4], [1], [0.5]] and lonely.machines.tolist() == [24]
-    assert lonely.slots.tolist() == lonely.tasks.tolist() == [1, 2, 2]
-    unknown = jobs_of(small_trace(machine_memory=[0, 0]))
-    assert len(unknown.machines) == 0
-
-
-def test_rounding_up_forgives_the_last_digit() -> None:
-    made = small_trace(duration=[0.1 * 3, 0.7, 0.3])  # 3 * 0.1 > 0.3 in floats
-    assert jobs_of(made, slot_seconds=0.1, parallelism=1, slack=1.0).tasks.tolist() == [3, 7, 3]
 
 
 @given(
@@ -249,10 +236,6 @@ def test_what_traces_are_refused() -> None:
         source_of(3, trace=jobs_of(small_trace(machine_cores=[], machine_memory=[])), load=None)
     with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, and a"):
         source_of(3, trace=jobs_of(small_trace(arrival=[0, 1, 1e12])))
-    with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+13 tasks, more than 1e\+12"):
-        jobs_of(small_trace(), slot_seconds=1e-9)
-    with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+09 slots until the deadline"):
-        jobs_of(small_trace(), slot_seconds=1e-6, parallelism=1)
 
 
 def parameters(**values: Any) -> PartialValueParameters:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -26,12 +25,8 @@ def weaker_bounds(workload: Workload) -> tuple[float, float]:
 
 
 def test_no_plan_is_better() -> None:
-    rng = random.Random(2)
     stronger = exact = 0
-    for x in range(150):
-        own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
-        own["weighted"] = x % 4 >= 2
-        instance = random_jobs.random_instance(rng, tasks=4, servers=4, **own)
+    for instance in random_jobs.random_instances(150, 2, 4, 4, exhausted=0.0, feasible=True):
         optimum = float(one_job.best(instance)[0])
         workload = random_jobs.job_workload(instance)
         weaker, whole = max(weaker_bounds(workload)), bounds.whole_task_bound(workload)

@@ -97,11 +97,7 @@ class Case:
 
 
 def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: Any) -> Iterator[Case]:
-    """Random instances: every second one with exact sums and many ties, some with powers or weights."""
-    rng = random.Random(seed)
-    for x in range(count):
-        own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, "weighted": x % 4 >= 2, **options}
-        yield Case(random_jobs.random_instance(rng, tasks, servers, **own))
+    return map(Case, random_jobs.random_instances(count, seed, tasks, servers, **options))
 
 
 # Against the model ---------------------------------------------------------------------------

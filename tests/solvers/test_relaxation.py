@@ -31,16 +31,6 @@ def plan_of(instance: SingleJob, planner: str) -> Any:
     return plan(*own, planner, power=power)
 
 
-def random_instances(count: int, seed: int, **options: Any) -> list[SingleJob]:
-    rng = random.Random(seed)
-    return [
-        random_jobs.random_instance(
-            rng, 7, 7, dyadic=x % 2 == 0, power=x % 3 == 0, weighted=x % 4 >= 2, **options
-        )
-        for x in trials(count)
-    ]
-
-
 def check_solution(instance: SingleJob, relaxed: solver.Relaxation) -> None:
     """The fractions are a solution of the program with this value."""
     fractions = relaxed.fractions
@@ -56,7 +46,7 @@ def check_solution(instance: SingleJob, relaxed: solver.Relaxation) -> None:
 
 def test_the_optimum_is_that_of_the_full_program() -> None:
     infeasible = 0
-    for instance in random_instances(300, 1, exhausted=0.2):
+    for instance in random_jobs.random_instances(len(trials(300)), 1, 7, 7, exhausted=0.2):
         relaxed = relax(*arguments(instance))
         expected = linear_programs.lower_bound(instance)
         if expected == math.inf:
@@ -72,7 +62,7 @@ def test_the_optimum_is_that_of_the_full_program() -> None:
 
 def test_columns_are_added_until_none_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "FIRST_COLUMNS", 1)
-    for instance in random_instances(60, 2, feasible=True, exhausted=0.0):
+    for instance in random_jobs.random_instances(len(trials(60)), 2, 7, 7, feasible=True, exhausted=0.0):
         assert relax(*arguments(instance)).bound == pytest.approx(
             linear_programs.lower_bound(instance), rel=1e-7
         )
@@ -93,7 +83,7 @@ def test_columns_are_added_until_none_is_missing(monkeypatch: pytest.MonkeyPatch
 
 def test_bounds_are_never_above_plans() -> None:
     tight = 0
-    for instance in random_instances(120, 4, exhausted=0.1):
+    for instance in random_jobs.random_instances(len(trials(120)), 4, 7, 7, exhausted=0.1):
         bound = relax_bound(*arguments(instance))
         for planner in PLANNERS:
             got = plan_of(instance, planner)
@@ -109,7 +99,7 @@ def test_bounds_are_never_above_plans() -> None:
 
 def test_tapra_goes_on_from_the_largest_parts() -> None:
     planned = 0
-    for instance in random_instances(120, 5, exhausted=0.1):
+    for instance in random_jobs.random_instances(len(trials(120)), 5, 7, 7, exhausted=0.1):
         relaxed = relax(*arguments(instance))
         got = plan_of(instance, "tapra")
         if relaxed.bound == math.inf:

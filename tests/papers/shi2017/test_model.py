@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,6 @@ PARTS = ("launch", "finish", "charged", "consumed", "failures", "energy", "avera
 PARTS += ("order", "vcpus", "placement", "caps")
 #: the planners that use no random numbers
 PLAIN = {"tapra": linear_programs.tapra, **one_job.PLANNERS}
-
-
-def instances(count: int, seed: int, tasks: int = 5, servers: int = 5, **options: Any) -> Iterator[SingleJob]:
-    """Half of them with exact sums and ties, half continuous; some with weights, some with power."""
-    rng = random.Random(seed)
-    for n in range(count):
-        own = {"dyadic": n % 2 == 0, "weighted": n % 3 == 0, "power": n % 4 == 0, **options}
-        yield random_jobs.random_instance(rng, tasks, servers, **own)
 
 
 def ones(tasks: int, servers: int) -> tuple[tuple[float, ...], ...]:
@@ -124,7 +115,7 @@ def test_groups_must_cover_the_servers() -> None:
 
 def test_allocations_keep_the_limits_and_equal_shares_are_not_better() -> None:
     rng = random.Random(3)
-    for job in map(random_jobs.exact, instances(200, 4)):
+    for job in map(random_jobs.exact, random_jobs.random_instances(200, 4)):
         placement = one_job.random_placement(job, rng)
         best = one_job.optra(job, placement)
         for got in (best, one_job.equal_share(job, placement)):
@@ -138,7 +129,7 @@ def test_allocations_keep_the_limits_and_equal_shares_are_not_better() -> None:
 
 
 def test_exact_and_float_arithmetic_agree() -> None:
-    for instance in instances(60, 5, feasible=True):
+    for instance in random_jobs.random_instances(60, 5, feasible=True):
         # if the cap is the least energy, rounding decides what is within it
         instance = dataclasses.replace(instance, energy_cap=1.01 * instance.energy_cap)
         exact = random_jobs.exact(instance)
@@ -171,7 +162,7 @@ def check_plan(instance: SingleJob, plan: one_job.Plan) -> None:
 
 def test_bound_optimum_planners() -> None:
     solved = 0
-    for n, instance in enumerate(instances(120, 6, tasks=4, servers=4)):
+    for n, instance in enumerate(random_jobs.random_instances(120, 6, tasks=4, servers=4)):
         optimum, _ = one_job.best(instance)
         bound = linear_programs.lower_bound(instance)
         assert bound <= optimum * (1 + 1e-6)
@@ -194,14 +185,17 @@ def test_bound_optimum_planners() -> None:
 
 
 def test_one_server_is_solved_exactly() -> None:
-    for instance in instances(40, 7, servers=1, exhausted=0.0, feasible=True):
+    for instance in random_jobs.random_instances(40, 7, servers=1, exhausted=0.0, feasible=True):
         fast = one_job.tapra_fast(instance)
         assert fast is not None
         assert fast.evaluation.jct == UNIT(linear_programs.lower_bound(instance), rel=1e-6)
 
 
 def test_the_relaxation_is_solved_exactly() -> None:
-    for job in map(random_jobs.exact, instances(60, 7, 3, 3, dyadic=True, exhausted=0.0, feasible=True)):
+    for job in map(
+        random_jobs.exact,
+        random_jobs.random_instances(60, 7, 3, 3, dyadic=True, exhausted=0.0, feasible=True),
+    ):
         bound, parts = one_job.relaxation(job)
         assert float(bound) == UNIT(linear_programs.lower_bound(job), rel=1e-8)
         assert all(sum(row) == 1 and min(row) >= 0 for row in parts)
@@ -231,7 +225,7 @@ def test_tapra_starts_at_the_largest_part_of_the_lowest_server() -> None:
 
 def test_masks_of_placing_lead_to_placements_within_the_cap() -> None:
     rng = random.Random(13)
-    for instance in instances(150, 14, feasible=True):
+    for instance in random_jobs.random_instances(150, 14, feasible=True):
         placement: one_job.Placement = (-1,) * instance.tasks
         usable = all(bound > 0 for bound in instance.limits)
         for i in rng.sample(range(instance.tasks), instance.tasks):
