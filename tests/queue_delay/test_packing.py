@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedgym import errors
 from schedgym.baselines.queue_delay.packing import PACKING_RULES, pack
-from schedgym.errors import InfeasibleInstance, InvalidParameter, UnknownName
 from tests.tables import table
 
 # two complementary pairs and a filler: first fit in the given order needs three bins
@@ -80,18 +80,7 @@ def test_properties(items, rule, seed):
             assert not (opener <= packing.free[:j] + 1e-9).all(axis=1).any()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "match"),
-    [
-        (dict(demands=[(2, 0)]), InfeasibleInstance, r"item \[0\] fits no empty bin"),
-        (dict(demands=[(1, 1)], rule="fdd"), UnknownName, "did you mean 'ffd'"),
-        (dict(demands=[(1, 1)], size="dot"), InvalidParameter, "bin-centric"),
-        (dict(demands=[(1, float("nan"))]), InvalidParameter, "finite"),
-        (dict(demands=[(1, 1)], rule="rf"), InvalidParameter, "rng"),
-        (dict(demands=[(1, 1)], p=1), InvalidParameter, "p: must be a number above 1"),
-        (dict(demands=[(1, 1)], size="sum", p=3), InvalidParameter, "p: only for the size 'norm'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "match"), table(__file__, "test_errors"))
 def test_errors(arguments, error, match):
-    with pytest.raises(error, match=match):
+    with pytest.raises(getattr(errors, error), match=match):
         pack(**arguments)

@@ -13,6 +13,7 @@ from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import scale_of
 from schedgym.solvers.knapsack import knapsack_into, make_knapsack_scratch
 from tests.long import of_trials, trials
+from tests.tables import table
 
 
 def knapsack(values: list[float], weights: list[int], capacity: int) -> np.ndarray:
@@ -86,22 +87,6 @@ def test_more_items_than_a_word_has_bits() -> None:
             assert knapsack(values, weights, capacity).tolist() == expected
 
 
-def test_items_of_no_value_or_no_weight() -> None:
-    assert knapsack([0.0, -1.0, 5.0], [1, 0, 3], 4).tolist() == [True, False, True]
-    assert knapsack([0.0, 5.0], [1, 3], 3).tolist() == [False, True]
-    assert knapsack([1.0, 1.0], [0, 0], 0).tolist() == [True, True]
-    assert knapsack([9.0], [2], 1).tolist() == [False]
-    assert knapsack([], [], 5).tolist() == []
-
-
-def test_ties_go_to_the_first_items() -> None:
-    assert knapsack([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], [1] * 6, 3).tolist() == [
-        False,
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert knapsack([1.5, 0.5, 0.5, 0.5], [3, 1, 1, 1], 3).tolist() == [True, False, False, False]
-    assert knapsack([0.5, 0.5, 0.5, 1.5], [1, 1, 1, 3], 3).tolist() == [True, True, True, False]
+@pytest.mark.parametrize(("values", "weights", "capacity", "taken"), table(__file__, "test_by_hand"))
+def test_by_hand(values: list[float], weights: list[int], capacity: int, taken: list[bool]) -> None:
+    assert knapsack(values, weights, capacity).tolist() == taken

@@ -16,6 +16,7 @@ from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import FORBIDDEN, break_ties, make_transport_scratch, transport_into
 from tests.long import trials
+from tests.tables import table
 
 
 def transport(
@@ -166,37 +167,15 @@ def test_linear_programs_agree(count: int, rows: int, servers: int, units: int, 
     assert solved > len(trials(count)) // 2
 
 
-def test_ties_of_thirds() -> None:
-    """Whole-number costs make 1/3 + 1/3 + 1/3 - 1 a tie wherever the units of cost are equal."""
-    third = 1.0 / 3.0
-    costs = [[third, 2 * third], [0.0, third]]
-    assert transport(costs, [1, 1], [1, 1], total=2).tolist() == [[1, 0], [0, 1]]
-    assert transport(costs[::-1], [1, 1], [1, 1], total=2).tolist() == [[1, 0], [0, 1]]
-
-
-def test_units_that_change_nothing_are_not_taken() -> None:
-    assert transport([[0.0, -1.0]], [3], [2, 2]).tolist() == [[0, 2]]
-    assert transport([[0.0, 0.0]], [3], [2, 2]).tolist() == [[0, 0]]
-    assert transport([[0.0, 0.0]], [3], [2, 2], total=3).tolist() == [[2, 1]]
-
-
-def test_costs_of_very_different_size() -> None:
-    """A unit of cost is about 2^-50 of the largest: both stand in one problem."""
-    costs = [[-1e12, -1e12], [-1.0, -1.001]]
-    assert transport(costs, [1, 1], [1, 1]).tolist() == [[1, 0], [0, 1]]
-    assert transport([[1e-300, 2e-300]], [1], [1, 1], total=1).tolist() == [[1, 0]]
+@pytest.mark.parametrize(("costs", "supply", "capacity", "options", "units"), table(__file__, "test_by_hand"))
+def test_by_hand(costs: Any, supply: Any, capacity: Any, options: Any, units: Any) -> None:
+    assert transport(costs, supply, capacity, **options).tolist() == units
 
 
 def test_nothing_to_do() -> None:
     assert transport(np.zeros((0, 3)), [], [1, 1, 1]).shape == (0, 3)
     assert transport(np.zeros((2, 0)), [1, 1], []).shape == (2, 0)
-    assert transport([[1.0]], [0], [4]).tolist() == [[0]]
     assert transport(np.zeros((2, 0)), [1, 1], [], total=1) is None
-
-
-def test_a_forbidden_arc_may_cost_anything() -> None:
-    found = transport([[np.inf, 1.0]], [1], [1, 1], allowed=[[False, True]], total=1)
-    assert found.tolist() == [[0, 1]]
 
 
 @pure_kernel
