@@ -16,7 +16,6 @@ import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import list_policies
 from schedgym.papers.shi2017.model import one_job, online
-from schedgym.problems.toys import load_toys
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
@@ -172,16 +171,6 @@ def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
     for name in ("average_jct", "finished", "energy"):
         assert metrics[1][name] == pytest.approx(metrics[0][name], rel=1e-9)
     assert differ > 4
-
-
-def test_vector_5_of_the_specification(tmp_path: Path) -> None:
-    workload = load_toys("parallel-jct")["vector-5"].workload
-    for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
-        env = environment(workload, tmp_path, **{**PLAN, "drc": drc, "tick": 5.0, "rounds": "all"})
-        for name in ("ontapra", "ontapra-tapra"):
-            policy = schedgym.make_policy(f"parallel-jct/{name}", max_percent=0.1)
-            assert play(env, policy).metrics["energy"] == 150.0
-            assert env.simulator.arrays.schedule.completion[0, :2].tolist() == pytest.approx(expected)
 
 
 # The full loop --------------------------------------------------------------------------------

@@ -176,13 +176,6 @@ def test_devices_are_drawn_as_documented() -> None:
     assert (alone.jobs["licence"] > 0).all() and not set(alone.cluster) & {"cpu"}
 
 
-def test_loads_are_those_of_the_busiest_resource() -> None:
-    given = generate(1, 0, Source(QueueDelayParameters(tasks=300, servers=5, load=0.9, resources=GPUS)))
-    span = np.ptp(given.jobs["arrival"])
-    loads = [(given.jobs["execution"] * given.jobs[r]).sum() / (given.cluster[r].sum() * span) for r in GPUS]
-    assert max(loads) == pytest.approx(0.9) == loads[2]
-
-
 @pytest.mark.parametrize(("names", "message"), table(__file__, "test_names_that_cannot_be"))
 def test_names_that_cannot_be(names: list[str], message: str) -> None:
     with pytest.raises(InvalidParameter, match=f"resources: .*{message}"):

@@ -53,12 +53,14 @@ def test_every_task_fits_the_first_server_even_alone(seed):
     assert (w.jobs["memory"] <= w.cluster["memory"][0]).all()
 
 
-@pytest.mark.parametrize("load", [0.3, 1.0])
-def test_load_is_that_of_the_busiest_resource(load):
-    w = generate(5, 0, source_of(500, 6, load=load))
+@pytest.mark.parametrize("resources", [("cpu", "memory"), ("cpu", "memory", "gpu")])
+@pytest.mark.parametrize("load", [0.3, 0.9, 1.0])
+def test_load_is_that_of_the_busiest_resource(load, resources):
+    w = generate(5, 0, source_of(500, 6, load=load, resources=resources))
     span = w.jobs["arrival"][-1] - w.jobs["arrival"][0]
-    loads = [(w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in ("cpu", "memory")]
-    assert max(loads) == pytest.approx(load)
+    loads = [(w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in w.cluster]
+    assert max(loads) == pytest.approx(load) and len(loads) == len(resources)
+    assert max(loads) == loads[-1] or len(resources) == 2  # few servers have GPUs
 
 
 def test_environments_meet_what_generate_says():
