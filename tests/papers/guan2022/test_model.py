@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from schedgym.documents import read_yaml
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.batches import pad
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
@@ -87,6 +90,54 @@ def test_v5_water_filling() -> None:
     assert model.max_min(Problem([[2], [4], [10], [40]], (20,), [(0,)])) == [2, 4, 7, 7]
 
 
+# Runs ----------------------------------------------------------------------------------------
+
+
+RUNS = read_yaml(Path(__file__).with_name("runs.yaml"))
+PARTS = ("completion", "start", "clocks", "started", "order", "counts", "waiting", "unfinished", "decided")
+
+
+def run_of(instance: Instance, options: dict[str, Any]) -> model.Outcome:
+    if "assign" in options:
+        return model.simulate_assign(instance, options.pop("assign"), **options)
+    shares = {tuple(place): F(share) for *place, share in options.pop("shares", ())}
+    rule = options.pop("fair", lambda view: shares if view.clock == 0 else {})
+    return model.simulate_fair(instance, rule, **options)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_by_hand(name: str) -> None:
+    case = RUNS[name]
+    groups = [tuple(group) for group in case["groups"]] if "groups" in case else None
+    rows = [
+        (at, tuple((x, tuple(sites)) for x, sites in own)) for at, own in case.get("tasks", case.get("jobs"))
+    ]
+    if "tasks" in case:
+        instance = Instance(case["slots"], [Job(*row) for row in rows], groups)
+    else:
+        instance = make_instance(case["slots"], rows, case.get("duration", 1), groups)
+    for given in case["runs"]:
+        options = dict(given)
+        expected = {part: options.pop(part) for part in PARTS if part in options}
+        number = options.pop("decision", 0)
+        outcome = run_of(instance, options)
+        view, order, counts, shares = outcome.decisions[number]
+        found = {"completion": outcome.completion, "start": outcome.start, "order": order}
+        found["clocks"] = [decision.view.clock for decision in outcome.decisions]
+        found["started"] = [
+            [i, instance.groups.index(job.tasks[x][1])]
+            for i, (job, row) in enumerate(zip(instance.jobs, outcome.start, strict=True))
+            for x, start in enumerate(row)
+            if start == 0
+        ]
+        found |= {"waiting": list(view.waiting.values()), "unfinished": list(view.unfinished.values())}
+        found["counts"] = [
+            sorted([*place, x] for place, x in own.items()) for _, own in sorted(counts.items())
+        ]
+        found["decided"] = sorted([*place, x] for place, x in shares.items())
+        assert {part: found[part] for part in expected} == expected
+
+
 # Assignment ----------------------------------------------------------------------------------
 
 
@@ -143,53 +194,15 @@ def test_greedy_by_hand() -> None:
     assert model.greedy([2], [(0, 1)], (1, 1), (0, 1), literal=True) == {(0, 0): 1, (0, 1): 1}
 
 
-def test_srpt_counts_unfinished_tasks_and_is_recomputed_on_completions_only() -> None:
-    instance = make_instance((1,), [(0, [(3, (0,))]), (0, [(2, (0,))]), (1, [(1, (0,))])])
-    # at 1: job 1 has one task left, as the new one, and arrived earlier
-    assert model.simulate_assign(instance, "srpt").completion == [6, 2, 3]
-    assert model.simulate_assign(instance, "fcfs").completion == [3, 5, 6]
-    # at 1: 3 tasks unfinished (1 waiting) against 2; no recomputation when the first two end
-    instance = make_instance((2,), [(0, [(3, (0,))]), (1, [(2, (0,))])], duration=5)
-    assert model.simulate_assign(instance, "srpt").completion == [15, 10]
-
-
 def test_swag_ignores_sites_without_own_tasks() -> None:
     loads = {0: {(1, 1): 1}, 1: {(0, 0): 3}, 2: {(1, 1): 3}, 3: {(0, 0): 2}}
     plan = model.swag_plan(range(4), lambda i: -i, (1, 1), loads)
     assert (plan.order, plan.estimate) == ([0, 3, 2, 1], {0: 1, 3: 2, 2: 4, 1: 5})
     plan = model.swag_plan([0, 1, 2], lambda i: i, (1, 1), {0: {(1, 1): 2}, 1: {(0, 0): 1}, 2: {(1, 1): 1}})
     assert (plan.order, plan.estimate) == ([1, 2, 0], {1: 1, 2: 1, 0: 3})
-    instance = make_instance((1, 1), [(0, [(2, (0,)), (1, (1,))]), (0, [(1, (0,))]), (0, [(2, (1,))])])
-    outcome = model.simulate_assign(instance, "swag")
-    assert outcome.decisions[0].order == [1, 2, 0]
-    assert outcome.completion == [3, 1, 2]
-
-
-def test_tasks_move_only_under_ata() -> None:
-    instance = make_instance((1, 1), [(0, [(4, (0, 1))]), (1, [(3, (0,))])])
-    first, second = model.simulate_assign(instance, "ata").decisions[:2]
-    assert first.counts[0] == {(0, 0): 2, (0, 1): 2}
-    assert second.view.waiting == {0: [2, 0], 1: [0, 3]}
-    assert second.order == [0, 1]
-    assert model.simulate_assign(instance, "ata").completion == [2, 5]
-    assert model.simulate_assign(instance, "swag").completion == [4, 7]
-
-
-def test_scta_with_two_jobs_at_one_instant() -> None:
-    """One after the other, job 0 puts its free task at site 0 before job 1 is known."""
-    jobs = [Job(0, ((1, (0,)), (3, (1,)), (1, (0, 1)))), Job(0, ((3, (0,)),))]
-    instance = Instance((1, 1), jobs)
-    first = model.simulate_assign(instance, "scta").decisions[0]
-    assert (first.counts[0], first.order) == ({(0, 0): 1, (1, 1): 1, (2, 0): 1}, [1, 0])
-    assert model.simulate_assign(instance, "scta").completion == [5, 3]
-    assert model.simulate_assign(instance, "scta", together=True).completion == [4, 3]
 
 
 def test_a_completion_recomputes() -> None:
-    # at 2 job 1 ends; job 0 may then spread anew over both sites
-    instance = make_instance((1, 1), [(0, [(6, (0,))]), (0, [(2, (1,))])])
-    times = [decision.view.clock for decision in model.simulate_assign(instance, "ata").decisions]
-    assert times == [0, 2]  # at 6 nobody is left
     for instance in instances(20, seed=13):
         outcome = model.simulate_assign(instance, "ata")
         arrivals = [job.arrival for job in instance.jobs]
@@ -375,52 +388,6 @@ def test_dispatch_by_running_over_share() -> None:
     assert model.sharing_violations(instance, sig.decisions[0]) == (0, 0, 0)
 
 
-def dispatched(
-    shares: Mapping[tuple[int, int, int], object], instance: Instance, **options: object
-) -> list[tuple]:
-    """(job, group) of the tasks started at 0, counted."""
-    outcome = model.simulate_fair(instance, lambda view: shares if view.clock == 0 else {}, **options)
-    return [
-        (i, instance.groups.index(instance.jobs[i].tasks[x][1]))
-        for i, row in enumerate(outcome.start)
-        for x, start in enumerate(row)
-        if start == 0
-    ]
-
-
-def test_fair_dispatch_ties() -> None:
-    two = make_instance((1,), [(0, [(2, (0,))]), (0, [(2, (0,))])])
-    assert dispatched({(0, 0, 0): F(1), (1, 0, 0): F(1)}, two) == [(0, 0)]
-    assert dispatched({(0, 0, 0): F(1, 3), (1, 0, 0): F(2, 3)}, two) == [(1, 0)]
-    assert dispatched({(1, 0, 0): F(1, 9)}, two) == [(1, 0)]
-    assert dispatched({}, two) == [(0, 0)]
-    # share 0: fewest running at the site, then overall
-    three = make_instance((1, 2), [(0, [(1, (0,)), (2, (1,))]), (0, [(2, (1,))])], groups=SINGLE_2)
-    assert dispatched({}, three) == [(0, 0), (0, 1), (1, 1)]
-    one = make_instance((1, 1), [(0, [(1, (0,)), (2, (1,))]), (0, [(2, (1,))])], groups=SINGLE_2)
-    assert dispatched({}, one) == [(0, 0), (1, 1)]
-
-
-def test_share_0_counts_the_site_before_the_whole() -> None:
-    # at 1 site 0 is free again: job 0 runs 1 there and 1 in all, job 1 none there and 2 in all
-    instance = Instance(
-        (2, 2), [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))]
-    )
-    outcome = model.simulate_fair(instance, lambda view: {}, aggressive=True)
-    assert outcome.start == [[0, 9], [0, 0, 0, 1]]
-
-
-def test_groups_within_a_job() -> None:
-    instance = make_instance((2, 1), [(0, [(3, (0, 1)), (3, (0,))])])
-    assert dispatched({(0, 1, 0): F(2)}, instance) == [(0, 0), (0, 1), (0, 1)]
-    assert dispatched({(0, 0, 0): F(1), (0, 1, 0): F(1)}, instance) == [(0, 0), (0, 0), (0, 1)]
-    thin = make_instance((1, 1), [(0, [(1, (0, 1)), (3, (0,))])])
-    # a tie of 0 running: the larger share first; the other group goes to site 1
-    assert dispatched({(0, 0, 0): F(1, 4), (0, 1, 0): F(3, 4)}, thin) == [(0, 0), (0, 1)]
-    lone = make_instance((1, 1), [(0, [(1, (0, 1)), (1, (0,))]), (0, [(1, (1,))])])
-    assert dispatched({(0, 0, 0): F(1, 4), (0, 1, 0): F(3, 4), (1, 2, 1): F(1)}, lone) == [(0, 1), (1, 2)]
-
-
 def test_work_conserving() -> None:
     instance = make_instance((2,), [(0, [(1, (0,))]), (0, [(1, (0,))])])
 
@@ -429,30 +396,6 @@ def test_work_conserving() -> None:
 
     assert model.simulate_fair(instance, starve).completion == [1, 1]
     assert model.simulate_fair(instance, starve, work_conserving=False).completion == [1, 2]
-
-
-def test_recomputation_events() -> None:
-    instance = make_instance((1, 1), [(0, [(2, (0,)), (4, (1,))]), (3, [(1, (0,))])], groups=SINGLE_2)
-
-    def times(**options: bool) -> list[object]:
-        return [d.view.clock for d in model.simulate_fair(instance, "amf", **options).decisions]
-
-    assert times() == [0, 2, 3]  # all ends at 4: nobody is left
-    assert times(aggressive=True) == [0, 1, 2, 3]
-
-
-def test_demand_counts_running_tasks() -> None:
-    instance = make_instance((2,), [(0, [(2, (0,))]), (1, [(4, (0,))])], duration=5)
-    outcome = model.simulate_fair(instance, "gamf")
-    assert outcome.decisions[1].view.unfinished == {0: [2], 1: [4]}
-    assert outcome.decisions[1].view.waiting == {0: [0], 1: [4]}
-    assert outcome.decisions[1].shares == {(0, 0, 0): 1, (1, 0, 0): 1}
-
-
-def test_amf_keeps_tasks_at_the_associated_site() -> None:
-    instance = make_instance((1, 1), [(0, [(4, (1, 0))])])
-    assert model.simulate_fair(instance, "amf").completion == [4]
-    assert model.simulate_fair(instance, "gamf").completion == [2]
 
 
 # Metrics and bounds --------------------------------------------------------------------------
