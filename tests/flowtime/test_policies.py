@@ -24,6 +24,7 @@ from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
 from tests.long import some
 from tests.playing import play
+from tests.tables import table
 
 
 def schedule(env: Any) -> list[Any]:
@@ -75,66 +76,19 @@ def test_policies_take_no_more_slots_than_their_limit_counts(
 
 # Against the model ---------------------------------------------------------------------------
 
-PRICES: list[dict[str, Any]] = [
-    {},
-    {"gamma": 30.0, "literal": True},
-    {"lambda0": 0.0},
-    {"lambda0": 0.0, "gamma": 30.0},
-    {"lambda0": 0.0, "gamma": "seen"},
-    {"lambda0": 0.0, "gamma": "eq27"},
-    {"lambda0": 0.0, "gamma": 25.0, "literal": True},
-    {"lambda0": "p", "gamma": "seen"},
-    {"lambda0": "w"},
-    {"lambda0": "w", "literal": True, "gamma": "seen"},
-    {"lambda0": 7.0, "gamma": 90},
-]
 RULED: list[tuple[str, str, dict[str, Any]]] = [
     (kind, rule, {}) for kind in ("2d", "1d", "mapreduce") for rule in (*RULES, "fair")
 ]
 PRICED: list[tuple[str, str, dict[str, Any]]] = [
-    *((kind, "ocorp", options) for kind in ("1d", "2d", "mapreduce") for options in PRICES),
+    *((kind, "ocorp", given) for kind in ("1d", "2d", "mapreduce") for given in table(__file__, "prices")),
     *(
-        ("1d", "ocorp+", {"level": level, **options})
+        ("1d", "ocorp+", {"level": level, **given})
         for level in ("server", "job")
-        for options in (
-            {"alpha": 1.0},
-            {"alpha": 0.3, "gamma": "seen", "lambda0": 0.0},
-            {"alpha": 40.0, "lambda0": "w"},
-            {"alpha": 2.0, "literal": True, "gamma": 25.0, "lambda0": 0.0},
-            {"alpha": 0.0, "gamma": 30.0, "lambda0": 0.0},
-            {"alpha": 1.0, "gamma": "eq27", "lambda0": 0.0},
-        )
+        for given in table(__file__, "switching")
     ),
-    *(
-        ("2d", "ocorp+m", options)
-        for options in (
-            {},
-            {"lambda0": 0.0},
-            {"gamma": "seen", "lambda0": "p"},
-            {"backfill": False, "lambda0": 0.0},
-            {"literal": True, "gamma": 25.0, "lambda0": 0.0},
-            {"literal": True, "backfill": False, "gamma": "seen", "lambda0": 0.0},
-            {"gamma": "eq27", "lambda0": "w"},
-            {"alpha": 1.0},
-            {"alpha": 0.3, "gamma": "seen", "lambda0": 0.0},
-            {"alpha": 40.0, "lambda0": "w"},
-            {"alpha": 2.0, "literal": True, "gamma": 25.0, "lambda0": 0.0},
-            {"alpha": 5.0, "backfill": False, "gamma": 30.0, "lambda0": 0.0},
-        )
-    ),
+    *(("2d", "ocorp+m", given) for given in table(__file__, "memory")),
 ]
-
-
-#: kind, policy, its options, and parameters of the environment
-IN_OTHERS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-    *(
-        (kind, name, {"gamma": "seen", "lambda0": 0.0}, {"norm": norm})
-        for norm in (1.5, 1.0, 3.0)
-        for kind, name in (("1d", "ocorp"), ("mapreduce", "ocorp"), ("2d", "ocorp+m"))
-    ),
-    ("1d", "ocorp+", {"gamma": 50.0, "lambda0": 0.0}, {"alpha": 3.0}),
-    ("2d", "ocorp+m", {"gamma": 50.0, "lambda0": 0.0}, {"alpha": 3.0}),
-]
+IN_OTHERS = table(__file__, "others")
 
 
 @pytest.mark.parametrize(
