@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from schedgym.papers.xu2021.instances import literal_run, pooled
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance
+from tests.tables import table
 
 VECTOR_1 = Instance([Job(0, 4, 1), Job(0, 2, 3), Job(1, 3, 2)], [3])
 VECTOR_8 = Instance(
@@ -76,10 +78,6 @@ def test_v2_waiting_job() -> None:
     first = [values[0, 0] for values in outcome.lambdas[:5]]
     assert first == pytest.approx([0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
     assert outcome.completion == [121]
-
-
-def test_v3_pack() -> None:
-    assert model.pack([5, 3, 6], [8, 6]) == [[0, 5], [2, 1], [6, 0]]
 
 
 def test_v4_switching_cost_rewards_splitting() -> None:
@@ -205,14 +203,12 @@ def test_fractional_flowtime_of_mapreduce() -> None:
 # Packing and counts -------------------------------------------------------------------------
 
 
-def test_pack_by_hand() -> None:
-    assert model.pack([2, 2, 4], [4, 4, 4]) == [[0, 2, 0], [0, 2, 0], [4, 0, 0]]  # ties: lower first
-    assert model.pack([3, 3], [2, 4]) == [[0, 3], [2, 1]]  # the largest server first, then a split
-    assert model.pack([3, 3, 3], [5, 4]) == [[3, 0], [0, 3], [2, 1]]
-    old = [[1, 3], [0, 0]]
-    assert model.pack([2, 3], [4, 4], old) == [[0, 2], [3, 0]]  # where it had most
-    assert model.pack([4, 4], [4, 4], old) == [[1, 3], [3, 1]]
-    assert model.pack([4, 4], [4, 4]) == [[4, 0], [0, 4]]
+@pytest.mark.parametrize(("function", "arguments", "expected", "options"), table(__file__, "test_by_hand"))
+def test_by_hand(function: str, arguments: list[Any], expected: list[Any], options: dict[str, bool]) -> None:
+    assert list(getattr(model, function)(*arguments, **options)) == expected
+
+
+def test_pack_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="more cores"):
         model.pack([3], [2])
 
@@ -314,27 +310,10 @@ def test_plus_without_switching_cost_is_ocorp() -> None:
             assert run(instance, "ocorp+", **options).allocations == plain.allocations
 
 
-def test_core_values() -> None:
-    assert model.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
-    assert model.core_values([-3.0, 2.0]) == [6, 1]
-    assert model.core_values([-3.0, 2.0], literal=True) == [3, -2]
-    assert model.core_values([]) == []
-    assert model.knapsack([2, 2, 4], [1, 1, 2], 2) == (True, True, False)  # a tie: the lowest items
-
-
 def test_old_placement_stays_unless_worse() -> None:
     """Another division of the cores would be worth the same; the one of the greedy fill stays."""
     slot = Slot((5, 5), (2, 2), (1, 1), (3,), (2,))
     assert model.memory_allocation(slot, [1, 0]) == ([[1], [2]], 2)
-
-
-def test_place_by_hand() -> None:
-    """Each job on the servers with most free cores whose memory is free; a share reserves all of it."""
-    assert model.place([0, 1], [3, 4], [2, 2], [4, 3], [4, 4]) == [[3, 0], [1, 3]]
-    assert model.place([1, 0], [3, 4], [2, 2], [4, 3], [4, 4]) == [[0, 3], [4, 0]]
-    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 4]) == [[4, 1], [0, 0]]
-    start = [[2, 0], [0, 0]]  # the host needs no more memory
-    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 2], start) == [[4, 0], [0, 3]]
 
 
 def test_transport_refuses_what_does_not_fit() -> None:
