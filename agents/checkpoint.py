@@ -39,13 +39,14 @@ class TrainingRecord(Generic[P]):
         point: class of the validations, a dataclass of numbers.
 
     Attributes:
+        contents: of the files that the configuration names, when the training began.
         curve: the validations.
         best_index: index of the validation whose weights are kept.
         best: these weights.
     """
 
     def __init__(self, config: Config, checkpoint: str | Path | None, point: type[P]) -> None:
-        self.config, self.point = config, point
+        self.config, self.point, self.contents = config, point, config.contents()
         self.path = None if checkpoint is None else Path(checkpoint)
         self.curve: list[P] = []
         self.best_index = 0
@@ -79,7 +80,7 @@ class TrainingRecord(Generic[P]):
             most = f"{LARGEST / 2**30:.0f} GiB"
             raise InvalidParameter(f"num_envs: a checkpoint takes {size / 2**30:.1f} GiB, more than {most}")
         text = {
-            "settings": {"format": FORMAT, **self.config.to_dict()},
+            "settings": {"format": FORMAT, **self.config.to_dict(), "files": self.contents},
             "versions": versions(),
             "curve": [dataclasses.astuple(point) for point in self.curve],  # type: ignore[call-overload]
             "best": self.best_index,
@@ -97,7 +98,7 @@ class TrainingRecord(Generic[P]):
             needed: names of arrays and data that it must hold.
 
         Raises:
-            InvalidParameter: if it is of another configuration or version, or not a checkpoint.
+            InvalidParameter: if it is of another configuration, content of a file or version, or none.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -126,7 +127,7 @@ class TrainingRecord(Generic[P]):
         return arrays, text
 
     def _compare(self, theirs: Mapping[str, Any]) -> None:
-        mine = _flat(self.config.to_dict())
+        mine = _flat({**self.config.to_dict(), "files": self.contents})
         limits = {*LIMITS}
         if theirs.get("steps", 0) <= self.config.steps:  # it may be made longer, not shorter
             limits.add("steps")

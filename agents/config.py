@@ -42,10 +42,11 @@ from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.documents import build, check, entry, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.extras import require
+from schedgym.traces.declaration import SUFFIXES, named_files
+from schedgym.traces.fetch import sha256
 
 ALGORITHMS = ("cma", "ppo", "sb3-ppo")
 FITNESS = ("ratio", "difference", "log")
-SUFFIXES = (".yaml", ".yml")
 NAMED = "a configuration must name it"
 
 
@@ -209,11 +210,17 @@ class Config:
         """The keyword arguments of the environment that the agent acts in."""
         return {**self.parameters, "view": self.view, "observation": "features"}
 
+    def contents(self) -> dict[str, str]:
+        """SHA-256 of each file that the parameters name, and of those in a folder; another may come there."""
+        used = [own.environment for use in ("training", "validation") for own in self.domains_of(use)]
+        named = {Path(own[name]) for own in used for name in named_files(own)}
+        files = [path for own in named for path in (own.rglob("*") if own.is_dir() else [own])]
+        return {str(path): sha256(path) for path in sorted(files) if path.is_file()}
+
     @property
     def metric(self) -> Metric:
         """The objective of the environment."""
-        problem = get_problem(self.id)
-        return problem.metric(problem.objective_of(problem.build(self.id, self.environment)))
+        return get_problem(self.id).metric(self._check_parameters("parameters", self.parameters))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data from which :func:`make_config` makes an equal configuration."""

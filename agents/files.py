@@ -63,7 +63,8 @@ class Agent:
         weights: name -> array.
         metadata: ``id``, ``problem``, ``view``, ``observation``, ``parameters`` (of the environment),
             ``network`` (form and sizes), ``config`` (of the training), ``versions``, ``command``,
-            ``training`` (seeds, seconds, curve, ...).
+            ``training`` (seeds, seconds, curve, ...), ``files`` (path -> SHA-256 of those that the
+            environment read; not in older files).
         sha256: checksum of both.
         name: name of the file, without its suffix.
 
@@ -282,13 +283,10 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
     return agent
 
 
-def _pretrained() -> Path:
-    return Path(str(importlib.resources.files("schedgym.agents"))) / "pretrained"
-
-
 def list_pretrained() -> dict[str, Path]:
     """Environment id -> file of the agent that is shipped for it."""
-    return {f"schedgym/{path.stem}": path for path in sorted(_pretrained().glob("*.npz"))}
+    folder = Path(str(importlib.resources.files("schedgym.agents"))) / "pretrained"
+    return {f"schedgym/{path.stem}": path for path in sorted(folder.glob("*.npz"))}
 
 
 def load_pretrained(id: str) -> Agent:

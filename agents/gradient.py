@@ -286,6 +286,7 @@ def _validate(record: TrainingRecord[Point], training: GradientTraining) -> Poin
 
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
     """The metadata of the agent file of a training."""
+    cloned = {} if result.cloning is None else dataclasses.asdict(result.cloning)
     training = {
         "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
         "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
@@ -293,16 +294,9 @@ def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[st
         "steps": result.steps,
         "seconds": result.seconds,
         "returns": dict(zip(("mean", "variance", "count"), result.returns, strict=False)),
-        "imitation": _finite(result.cloning),
+        "imitation": {name: None if v != v else v for name, v in cloned.items()} or None,  # NaN is no JSON
         "best": dataclasses.asdict(result.best),
         "curve": [dataclasses.asdict(point) for point in result.curve],
     }
     network = {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds}
     return describe(config, network, training, command)
-
-
-def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
-    """The result of the imitation as JSON data, in which NaN becomes null."""
-    if cloning is None:
-        return None
-    return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}

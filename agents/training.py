@@ -114,8 +114,8 @@ def train(
         log_dir: folder for TensorBoard; None: no logs.
         device: as for :func:`learn`.
     """
-    checkpoint = checkpoint_path(path)
+    checkpoint, files = checkpoint_path(path), config.contents()
     result = learn(config, checkpoint, resume, report, log_dir, device)
-    save_agent(path, result.weights, metadata_of(config, result, command))
+    save_agent(path, result.weights, {**metadata_of(config, result, command), "files": files})
     checkpoint.unlink(missing_ok=True)
     return result

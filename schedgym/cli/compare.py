@@ -353,6 +353,7 @@ def _report(plan: Plan, evaluation: "Evaluation") -> dict[str, Any]:
         "objective": evaluation.objective.name,
         "unit": evaluation.objective.unit,
         "reference": plan.reference,
+        "distinct": evaluation.distinct,
         "views": evaluation.views,
         "policy_seconds": evaluation.policy_seconds,
         "tuned": {label: entry["options"] for label, entry in plan.policies.tuned.items()},

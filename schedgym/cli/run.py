@@ -97,6 +97,7 @@ def run(asked: RunAsked) -> None:
             "problem": problem.name,
             "id": id,
             "policy": full,
+            "truncated": bool(truncated),
             "metrics": metrics,
             "jobs": problem.module("metrics").fates(record),
             "manifest": make_manifest(

@@ -78,10 +78,9 @@ def read_archive(path: str | Path, most: int) -> dict[str, npt.NDArray[Any]]:
                 if twice := [name for name in names if names.count(name) > 1]:
                     raise InvalidFile(f"{path}: {twice[0][:40]!r}: given twice")
                 return {name: np.asarray(archive[name]) for name in names}
-        except InvalidFile:
-            raise
         except Exception as error:
-            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+            if system or isinstance(error, InvalidFile):
                 raise  # the file system's own complaint; an impossible place in the file is damage
             # what damage makes of an archive is open-ended: zlib, struct, zipfile, tokenizer errors
             reason = " ".join(str(error).split())[:200]
@@ -200,7 +199,8 @@ def _replacement(path: Path, there: os.stat_result | None, mode: str) -> Iterato
             stream.flush()
             os.fsync(handle)
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # what writes into an open file, on a full disk, names none
         raise

@@ -30,8 +30,9 @@ from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation.engines import Failure
-from schedgym.evaluation.plan import Entrant, Unit, baseline, code_version, named_files, resolve_id
+from schedgym.evaluation.plan import Entrant, Unit, baseline, code_version, resolve_id
 from schedgym.playing import policy_rng, steps
+from schedgym.traces.declaration import named_files
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
 RELATIVE_TOLERANCE = 1e-9

@@ -24,7 +24,6 @@ import gymnasium as gym
 import numpy as np
 
 from schedgym._version import __version__
-from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec, make_policy, resolve_policy_name
 from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
@@ -32,10 +31,9 @@ from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
-from schedgym.traces import names_file
+from schedgym.traces.declaration import named_files
+from schedgym.traces.fetch import sha256
 
-#: parameters that name files: a result depends on what is in them
-FILES = ("workload", "trace", "nodes")
 #: what results depend on, beside baselines and agents
 SHARED = (
     *("core", "solvers", "traces", "problems", "documents.py", "envs.py", "playing.py", "spaces.py"),
@@ -351,8 +349,7 @@ def package_version() -> str:
 
 @functools.cache
 def _file_digest(path: Path, size: int, changed: int) -> str:
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return sha256(path)
 
 
 def content_of(path: str | Path) -> Any:
@@ -378,13 +375,6 @@ def foreign_code(function: Any) -> Any:
         return None
     source = inspect.getsourcefile(function)
     return None if source is None else content_of(source)
-
-
-def named_files(parameters: Mapping[str, Any]) -> list[str]:
-    """The parameters that name files."""
-    found = [name for name in FILES if parameters.get(name) is not None]
-    own = parameters.get("trace_format")
-    return [*found, "trace_format"] if own is not None and names_file(own) else found
 
 
 def depends_on(id: str, acting: Mapping[str, Any], **more: Any) -> str:

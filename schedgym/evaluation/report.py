@@ -31,7 +31,7 @@ from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.episodes import Environments, Result
 from schedgym.evaluation.figures import Figure, figure_of, formulas, gantt_figure
 from schedgym.evaluation.pictures import COLOURS, DECADE, MARKS, Panel, appearance
-from schedgym.evaluation.plan import FILES, Entrant, Line, Unit, acting_parameters, setting_of
+from schedgym.evaluation.plan import Entrant, Line, Unit, acting_parameters, setting_of
 from schedgym.evaluation.plot import (
     differences_panel,
     effort_panel,
@@ -56,6 +56,7 @@ from schedgym.evaluation.wording import (
     short_value,
 )
 from schedgym.extras import require
+from schedgym.traces.declaration import FILES
 
 SUFFIXES = (".html", ".htm")
 SLOW = 20.0  # s of an episode that is not played again unless it is asked for

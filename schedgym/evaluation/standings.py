@@ -45,6 +45,7 @@ class Entry:
         options: options of the policy, with its name; of an agent, its checksum: that of the first training.
         agents: checksums of the agent files, in the order of ``trainings``; empty for others.
         seconds: mean time that the policy took for its decisions, per episode [s].
+        unfinished: number of episodes, over all trainings, that ended with work left.
         mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
         relative_gap: the gap over the mean bound.
@@ -60,6 +61,7 @@ class Entry:
     options: dict[str, Any]
     agents: tuple[str, ...] = ()
     seconds: float = NAN
+    unfinished: int = 0
     mean: Estimate = Estimate()
     middle: Estimate = Estimate()
     gap: Estimate = Estimate()
@@ -233,7 +235,8 @@ def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) ->
         trainings = tuple(own.training_seed for own in runs if own.training_seed is not None)
         seconds = sum(own.seconds for own in runs) / sum(len(own.values) for own in runs)
         agents = tuple(str(own.options["agent"]) for own in runs if "agent" in own.options)
-        entries.append(Entry(policy, table, trainings, bound, runs[0].options, agents, seconds))
+        left = sum(int((own.values["truncated"] > 0).sum()) for own in runs if "truncated" in own.values)
+        entries.append(Entry(policy, table, trainings, bound, runs[0].options, agents, seconds, left))
     return Setting(dict(stored.parameters), label, order, entries)
 
 

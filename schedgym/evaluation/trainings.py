@@ -139,8 +139,9 @@ def run_trainings(
 
     Raises:
         UnknownName, InvalidParameter: for an unknown engine, a device that is missing or that the algorithm
-            does not use, or agent files of other configurations in the folder; raised before anything runs.
-            Workers of a Ray cluster check their own devices.
+            does not use, or agent files of other configurations, or of other contents of the files that
+            these name, in the folder; raised before anything runs. Workers of a Ray cluster check their own
+            devices.
         InvalidStore: if the folder's store cannot be written, or another process uses it.
         RunAborted: if the store is removed or replaced meanwhile, or the Ray cluster dies.
     """
@@ -148,7 +149,8 @@ def run_trainings(
     workers = make_engine(engine, n_jobs, unit_timeout)
     check_device(spec.config, spec.device, here=engine == "local")
     spec.folder.mkdir(exist_ok=True)
-    left = [seed for seed in spec.seeds if not _is_trained(spec, seed)]
+    contents = spec.config.contents()
+    left = [seed for seed in spec.seeds if not _is_trained(spec, seed, contents)]
     failed: dict[str, str] = {}
     with (
         ResultsStore(spec.store, "w") as store,  # nobody else trains in this folder
@@ -174,12 +176,15 @@ def run_trainings(
     return TrainingsResult(agents, median, failed, done, time.monotonic() - began)
 
 
-def _is_trained(spec: TrainingSpec, seed: int) -> bool:
+def _is_trained(spec: TrainingSpec, seed: int, contents: Mapping[str, str]) -> bool:
     path = spec.path(seed)
     if not path.exists():
         return False
-    if load_agent(path).metadata["config"] != spec.config_of(seed).to_dict():
+    trained = load_agent(path).metadata
+    if trained["config"] != spec.config_of(seed).to_dict():
         raise InvalidParameter(f"{path}: is of another configuration: take another folder")
+    if trained.get("files", contents) != contents:
+        raise InvalidParameter(f"{path}: was trained on other contents of files: take another folder")
     return True
 
 

@@ -33,7 +33,7 @@ from schedgym.traces.base import (
     offered_load,
     parts,
 )
-from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
+from schedgym.traces.declaration import SUFFIXES, Field, Filter, TableFormat, TableLayout, load_format
 from schedgym.traces.machines import place
 from schedgym.traces.nested import JOB
 from schedgym.traces.pieces import column_names, is_text
@@ -56,7 +56,6 @@ __all__ = [
     "formats",
     "inspect_trace",
     "load_format",
-    "names_file",
     "read_table",
     "read_trace",
     "refuse_assuming",
@@ -106,7 +105,7 @@ def find_format(name: str | Path) -> Format | TableFormat:
         UnknownName: when there is no such format.
         OSError, InvalidParameter: when the file cannot be read, or declares none.
     """
-    if names_file(name):
+    if Path(name).suffix in SUFFIXES:
         return load_format(name)
     found = _readers().get(str(name)) or formats().get(str(name))
     if found is None:

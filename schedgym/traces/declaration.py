@@ -24,7 +24,7 @@ import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from schedgym.core.expression import Expression
 from schedgym.documents import build, entry, placed, read_yaml
@@ -57,6 +57,8 @@ BYTES = {
     "TiB": (2.0**40, 1.0),
 }
 MEMORY = {"GiB": ONE} | {unit: (size, 2.0**30) for unit, (size, _) in BYTES.items()}
+SUFFIXES = (".yaml", ".yml")  # of a declaration; other names of formats are no paths
+FILES = ("workload", "trace", "nodes")  # parameters of environments that always name files
 DATE = "date"  # a date and time, as pandas reads it
 CLOCK = "D-HH:MM:SS"  # [days-][hours:]minutes:seconds
 
@@ -429,9 +431,11 @@ def _check_layout(layout: TableLayout, known: Mapping[str, Units], needed: Seque
 # YAML -----------------------------------------------------------------------------------------------------
 
 
-def names_file(format: str | Path) -> bool:
-    """Return True if the name of a format is the path of a YAML file."""
-    return Path(format).suffix in (".yaml", ".yml")
+def named_files(parameters: Mapping[str, Any]) -> list[str]:
+    """The parameters of an environment that name files: what is played depends on what is in them."""
+    found = [name for name in FILES if parameters.get(name) is not None]
+    format = parameters.get("trace_format")
+    return [*found, "trace_format"] if format is not None and Path(format).suffix in SUFFIXES else found
 
 
 def load_format(path: str | Path) -> TableFormat:

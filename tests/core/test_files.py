@@ -122,14 +122,14 @@ def test_what_is_refused(refused: Path, name: str, message: str) -> None:
     assert sorted(refused.rglob("*")) == before
 
 
-def test_a_device_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
-    full_device(tmp_path / "full")
-    with (
-        pytest.raises(InvalidParameter, match="full: No space left on device$"),
-        atomic_write(tmp_path / "full") as stream,
-    ):
+def test_a_device_or_a_disk_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "full"
+    full_device(path)
+    with pytest.raises(InvalidParameter, match=": No space left on device$"), atomic_write(path) as stream:
         stream.write("x")
-    assert stat.S_ISCHR((tmp_path / "full").lstat().st_mode)
+    assert stat.S_ISCHR(path.lstat().st_mode)
+    with pytest.raises(OSError, match="No space left on device: '.*/new'"), atomic_write(tmp_path / "new"):
+        raise OSError(28, "No space left on device")  # as a write does, which knows no name
 
 
 def test_a_reader_that_ends_too_early_is_one_line(tmp_path: Path) -> None:

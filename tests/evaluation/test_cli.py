@@ -206,8 +206,13 @@ def test_presets_and_options(capsys):
 def test_episodes_that_left_work_are_said(capsys, tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(workload()))
     arguments = ["compare", ID, "--workload", "w.json", "--policies", "ff,bf-exec", "--plot", "none"]
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--json", "o.json"]) == 0
     assert "ff (1 of 1)" in capsys.readouterr().out
+    assert strict(tmp_path / "o.json")["distinct"] == 1
+    experiment = f"[{{id: {ID}, parameters: {{workload: w.json}}, policies: [ff, bf-exec]}}]"
+    (tmp_path / "s.yaml").write_text(f"{{name: s, episodes: 1, experiments: {experiment}}}")
+    assert cli.main(["sweep", "s.yaml", "--n-jobs", "1"]) == cli.main(["report", "s.db"]) == 0
+    assert "work left (its charge is included): ff (1 of 1)." in (tmp_path / "s.html").read_text("utf-8")
 
 
 def test_compare_on_a_trace_takes_its_windows_and_preset(capsys, tmp_path):
@@ -249,14 +254,14 @@ def test_run_tells_every_jobs_fate(capsys, tmp_path):
     out = capsys.readouterr().out
     assert "mean_delay" in out and "the episode ended with work left" in out
     content = strict(tmp_path / "o.json")
-    assert {"problem", "id", "policy", "metrics", "jobs", "manifest"} == content.keys()
+    assert {"problem", "id", "policy", "truncated", "metrics", "jobs", "manifest"} == content.keys()
     assert content["jobs"] == {
         "start": [0, 0, 10, None],
         "server": [0, 1, 1, -1],
         "completion": [4, 10, 13, None],
     }
     assert content["metrics"]["stranded"] == 1 and content["metrics"]["bound"] >= 0
-    assert content["policy"] == "queue-delay/ff"
+    assert content["policy"] == "queue-delay/ff" and content["truncated"] is True
     again = ["run", ID, "--policy", "bf-exec", "--workload", "w.json", "--json", "o.json"]
     assert cli.main([*again, "--set", "window=4", "--seed", "9"]) == 0
     assert strict(tmp_path / "o.json")["jobs"]["start"] == [0, 0, 10, 4]

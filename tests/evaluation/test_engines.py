@@ -241,24 +241,11 @@ def test_a_unit_that_takes_too_long_on_a_ray_cluster(cluster):
 @weekly
 def test_a_sweep_on_a_ray_cluster(cluster, tmp_path):
     from schedgym.evaluation.store import ResultsStore
-    from schedgym.evaluation.sweeps import make_spec, run_sweep
+    from schedgym.evaluation.sweeps import run_sweep
+    from tests.evaluation.test_faults import spec
 
-    spec = make_spec(
-        {
-            "name": "ray",
-            "seeds": [0, 1],
-            "episodes": 2,
-            "experiments": [
-                {
-                    "id": "schedgym/QueueDelay-v0",
-                    "parameters": {"tasks": [20, 40], "servers": 3},
-                    "policies": ["bf-exec", "fcfs"],
-                }
-            ],
-        }
-    )
-    assert run_sweep(spec, tmp_path / "ray.db", engine="ray").done == 12
-    assert run_sweep(spec, tmp_path / "local.db", n_jobs=1).done == 12
+    assert run_sweep(spec(2), tmp_path / "ray.db", engine="ray").done == 36
+    assert run_sweep(spec(2), tmp_path / "local.db", n_jobs=1).done == 36
     keys = ["tasks", "policy", "seed", "episode", "metric"]
     frames = [ResultsStore(tmp_path / name).frame().sort_values(keys) for name in ("ray.db", "local.db")]
     assert frames[0].reset_index(drop=True).equals(frames[1].reset_index(drop=True))

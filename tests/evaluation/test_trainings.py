@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from schedgym import problems
 from schedgym.agents import search
 from schedgym.agents.config import make_config
 from schedgym.agents.files import load_agent
-from schedgym.agents.training import train
+from schedgym.agents.training import learn, train
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import trainings
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
+from tests.agents.trainings import KINDS
 from tests.lazy import needs
 from tests.long import long, some, weekly
 
@@ -39,15 +42,6 @@ SEARCH: dict[str, Any] = {
         "short": {},
         "long": {"parameters": {"tasks": 20}, "weight": 3.0, "episodes": 3},
     },
-}
-PPO: dict[str, Any] = {
-    **{name: SEARCH[name] for name in ("id", "view", "parameters")},
-    "algorithm": "ppo",
-    "steps": 512,
-    "num_envs": 8,
-    "network": {"width": 8},
-    "ppo": {"n_steps": 32, "batch_size": 64},
-    "evaluation": {"every": 256, "episodes": 4},
 }
 
 
@@ -96,7 +90,7 @@ def test_each_seed_gives_the_weights_that_it_gives_alone(alone, n_jobs, tmp_path
 @long
 @weekly
 def test_gradients_give_the_same_in_other_processes(tmp_path) -> None:
-    mine = spec(tmp_path / "runs", PPO, (3, 4))
+    mine = spec(tmp_path / "runs", {**KINDS["ppo"], "steps": 512}, (3, 4))
     result = run_trainings(mine, n_jobs=2)
     assert not result.failed
     for agent in result.agents:
@@ -160,6 +154,20 @@ def test_a_training_that_fails_costs_no_other(monkeypatch, tmp_path) -> None:
     mine.path(1).write_bytes(mine.path(2).read_bytes())
     with pytest.raises(InvalidParameter, match="mine-1.npz: is of another configuration"):
         run_trainings(mine, n_jobs=1)
+
+
+def test_another_content_of_a_file_is_another_training(tmp_path) -> None:
+    """What was trained on an earlier one is not gone on with, nor taken for an agent of this one."""
+    example = Path(problems.__file__).with_name("queue_delay") / "example.json"
+    file = Path(shutil.copy(example, tmp_path / "w.json"))
+    one = spec(tmp_path, {**SEARCH, "parameters": {"workload": str(file)}, "domains": {}}, [0])
+    train(one.config, one.path(0))
+    learn(one.config, one.path(0).with_suffix(".checkpoint"))
+    file.write_text(f"{file.read_text()}\n")
+    with pytest.raises(InvalidParameter, match="mine-0.npz: was trained on other contents of files"):
+        run_trainings(one, n_jobs=1)
+    with pytest.raises(InvalidParameter, match="mine-0.checkpoint: .* configuration: files.*w.json is"):
+        train(one.config, one.path(0), resume=True)
 
 
 def test_the_recorded_command_can_be_given_to_a_shell(monkeypatch, tmp_path) -> None:
