@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import schedgym
-from schedgym import cli
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.drawing import loads_of, palette
@@ -165,16 +164,6 @@ def test_a_problem_without_servers_has_rows_of_jobs(monkeypatch):
     monkeypatch.setattr(gantt, "get_problem", lambda name: types.SimpleNamespace(schema=schema))
     chart = make_chart(record)
     assert chart.by_job and len(chart.names) == 20
-
-
-def test_run_draws_and_records(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("PIL")
-    monkeypatch.chdir(tmp_path)
-    arguments = ["run", FLOW, "--policy", "ocorp", "--set", "jobs=8", "--seed", "3"]
-    assert cli.main([*arguments, "--gantt", "x.svg", "--gif", "x.gif"]) == 0
-    out = capsys.readouterr().out
-    assert "ocorp on seed 3" in out and "wrote x.svg, x.gif" in out
-    assert "</svg>" in (tmp_path / "x.svg").read_text() and (tmp_path / "x.gif").stat().st_size > 1000
 
 
 def test_a_late_span_has_its_own_pieces(monkeypatch):
