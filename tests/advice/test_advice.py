@@ -354,11 +354,6 @@ def test_a_known_format_keeps_its_filters_and_columns_under_what_is_given(tmp_pa
     assert "cpus = AllocCPUS*2 [cores]" in "\n".join(found.read) and found.replay is not None
     found = schedgym.advise(path, columns="duration=60", **how)
     assert "duration = 60 [s]" in "\n".join(found.read)
-    frame = pandas.DataFrame(
-        {"TIMESTAMP": pandas.to_datetime(["2024-01-01"] * 9), "ContextTokens": 3, "GeneratedTokens": 50}
-    )
-    found = schedgym.advise(frame, servers=1, format="azure-llm", columns="duration=9", **QUICK)
-    assert "assumed, where no column is given: one core a request" in "\n".join(found.read)
     with pytest.raises(TraceFormatError, match="jobs.txt:1: Queue: missing column"):
         schedgym.advise(path, where={"Queue": ["a"]}, **how)
 
@@ -375,6 +370,8 @@ def test_a_format_that_assumes_something_is_not_taken_unasked(tmp_path):
     given = schedgym.advise(path, servers=2, columns={"duration": "0.02*GeneratedTokens"}, **QUICK)
     assert asked.verdict == given.verdict
     assert any(line.startswith("assumed, as the log does not tell: one core") for line in asked.read)
+    both = schedgym.advise(path, servers=2, format="azure-llm", columns="duration=9", **QUICK)
+    assert "assumed, where no column is given: one core a request" in "\n".join(both.read)
     assert "every job takes 1 core" in "\n".join(given.read)
 
 
