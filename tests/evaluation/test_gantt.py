@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import types
 
@@ -26,7 +27,9 @@ FLOW = "schedgym/FlowtimePacking-v0"
 TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
 
 
+@functools.cache
 def played(name, **more):
+    """An environment after an episode, which no test changes."""
     problem = list_problems()[name]
     id, variant = next(iter(problem.ids.items()))
     parameters = {**problem.presets.get("small", {}), **TINY.get(name, {}), **more}
@@ -79,7 +82,7 @@ def test_jobs_with_deadlines_have_rows_of_their_own():
 
 def test_colours_agree_between_frames_and_the_chart():
     """What a frame in mid-episode shows in a colour has the same one in the chart of the whole schedule."""
-    env = played("flowtime")
+    env = played.__wrapped__("flowtime")
     chart = make_chart(env.record())
     final = dict(zip(chart.owner[chart.order].tolist(), chart.colours, strict=True))
     scene, seen = env.problem.module("render")._scene, 0
@@ -98,7 +101,7 @@ def test_a_fat_tree_is_drawn_by_its_racks():
     assert by_server.names[0].startswith("server ") and len(by_server.names) > len(by_rack.names)
 
 
-def test_units_and_spans():
+def test_units_and_spans(monkeypatch):
     env = played("queue-delay")
     record = env.record()
     last = float(record.end.max())
@@ -113,7 +116,7 @@ def test_units_and_spans():
     assert "; the last ends at " in figure.texts[1].get_text()
     assert plot_schedule(env, title="").texts == []
     assert plot_schedule(env, width=4).get_figwidth() == 4
-    env.caption = "fifo"
+    monkeypatch.setattr(env, "caption", "fifo")
     assert plot_schedule(env).texts[0].get_text() == "fifo · queue-delay"
 
 
