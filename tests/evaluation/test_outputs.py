@@ -28,7 +28,7 @@ SIZE = ["--tasks", "5", "--servers", "2", "--n-jobs", "1"]
 #: command -> its arguments, and option -> a name for the file that it writes
 OUTPUTS: dict[str, tuple[list[str], dict[str, str]]] = {
     "run": (
-        [ID, "--policy", "fcfs", "--set", "tasks=5"],
+        [ID, "--policy", "fcfs", "--set", "tasks=2"],
         {"--json": "o.json", "--gantt": "o.svg", "--gif": "o.gif"},
     ),
     "compare": (
