@@ -230,9 +230,8 @@ def test_a_log_of_gpus_is_read_as_one(tmp_path, capsys, make):
     assert "busiest" not in text and "192 cores, memory not limited" in text
     line = refused(capsys, "advise", path, *RUN, *machines[:-1], "4", "--no-pool")
     assert "% of the GPU-hours (" in line and "cores, 8 GPUs: give larger machines, --pool if" in line
-    assert ", 8 GPUs)" in refused(capsys, "advise", path, *RUN) and "--gpus G (its jobs used up" in refused(
-        capsys, "advise", path, *RUN
-    )
+    line = refused(capsys, "advise", path, *RUN)
+    assert ", 8 GPUs)" in line and "--gpus G (its jobs used up" in line
     bad = path.read_text().replace("gres/gpu=4", "gres/gpu=x").replace(",vc,4,", ",vc,x,")
     path.write_text(bad)
     row = 1 + next(i for i, row in enumerate(bad.splitlines()) if "gpu=x" in row or ",vc,x," in row)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401
-from schedgym.agents.files import list_pretrained, load_agent
+from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.agents.scorer import Scorer, ScorerOptions, statistics_of
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.problem import get_problem
@@ -69,6 +69,26 @@ def fitted(env: Any, layout: Layout, **options: Any) -> tuple[Scorer, np.ndarray
     seen = [plain.inspect(o, plain.wanted(o)) for o in observations(env, layout, 40)]
     scorer = Scorer(layout, ScorerOptions.build(**options), statistics_of(seen))
     return scorer, np.random.default_rng(5).normal(size=scorer.size).astype(np.float32)
+
+
+def agent_of(
+    id: str, view: str, scorer: Scorer, theta: np.ndarray, parameters: dict[str, Any], **network: Any
+) -> Agent:
+    """An agent that nobody has trained: parameters of a scorer, and the least that metadata may say."""
+    weights = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
+    metadata = {
+        "id": id,
+        "problem": get_problem(id).name,
+        "view": view,
+        "observation": "features",
+        "parameters": parameters,
+        "network": {"form": "scorer", **network},
+        "config": {},
+        "versions": {},
+        "command": "none",
+        "training": {},
+    }
+    return Agent({**weights, "theta": theta}, metadata, "", "drawn")
 
 
 def permute(

@@ -29,7 +29,7 @@ from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.runner import compare, evaluate
-from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
+from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, agent_of, fitted, vector
 from tests.long import long, some
 from tests.test_all_problems import IDS, small
 
@@ -40,22 +40,9 @@ def make(id: str, view: str, seed: int = 0, **parameters: Any) -> Agent:
     """An agent that nobody has trained: its parameters are drawn."""
     env, layout = vector(id, view)
     scorer, _ = fitted(env, layout, hidden=2, context="pooled")
-    rng = np.random.default_rng(seed)
-    weights = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
-    weights["theta"] = rng.normal(size=scorer.size).astype(np.float32)
-    metadata = {
-        "id": id,
-        "problem": get_problem(id).name,
-        "view": view,
-        "observation": "features",
-        "parameters": small(id, **parameters),
-        "network": {"form": "scorer", "hidden": 2, "context": "pooled", "inputs": scorer.inputs},
-        "config": {},
-        "versions": {},
-        "command": "none",
-        "training": {},
-    }
-    return Agent(weights, metadata, "", "drawn")
+    theta = np.random.default_rng(seed).normal(size=scorer.size).astype(np.float32)
+    network = {"hidden": 2, "context": "pooled", "inputs": scorer.inputs}
+    return agent_of(id, view, scorer, theta, small(id, **parameters), **network)
 
 
 def changed(agent: Agent, weights: dict[str, Any] | None = None, **network: Any) -> Agent:

@@ -140,13 +140,6 @@ def test_a_training_learns_on_a_gpu() -> None:
 # What goes with it -----------------------------------------------------------------------------
 
 
-def test_without_a_gpu_the_error_says_so() -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    with pytest.raises(InvalidParameter, match="device: 'cuda' is not there"):
-        learn(configuration(), device="cuda")
-
-
 def test_only_the_first_gpu_that_is_visible_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "find_device", lambda name: torch.device(name))
     with pytest.raises(InvalidParameter, match="CUDA_VISIBLE_DEVICES"):

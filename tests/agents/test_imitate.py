@@ -15,8 +15,10 @@ from schedgym.agents.views import make_layout
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.playing import steps
 from tests.lazy import Lazy
 from tests.long import all_but, long, thinned
+from tests.playing import Acting
 from tests.test_all_problems import small
 
 torch = Lazy("torch")
@@ -184,15 +186,11 @@ def test_held_out_episodes_are_those_of_single_environments() -> None:
     def first(observation):
         return observation["action_mask"].argmax(axis=-1)
 
-    env = gym.make(id, **parameters, observation="features").unwrapped
+    env: Any = gym.make(id, **parameters, observation="features").unwrapped
     expected = []
     for episode in range(5):
-        observation, _ = env.reset(seed=11, options={"episode": episode})
-        done = False
-        while not done:
-            observation, _, terminated, truncated, info = env.step(int(first(observation)))
-            done = terminated or truncated
-        expected.append(info["metrics"])
+        *_, last = steps(env, Acting(first, None), seed=11, episode=episode)
+        expected.append(last.info["metrics"])
     for num_envs in (1, 2, 5, 64):
         assert held_out(id, first, 5, 11, parameters=parameters, num_envs=num_envs) == expected
     boxes = {"view": "priority", **FLOWTIME}

@@ -217,7 +217,7 @@ def test_an_update_ends_early_where_the_policy_moves_too_far(monkeypatch) -> Non
 
 def test_devices(tmp_path) -> None:
     assert torch_network.find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    for name in ("cuda:99", "abacus"):
+    for name in ("cuda:99", "abacus", *([] if torch.cuda.is_available() else ["cuda"])):
         with pytest.raises(InvalidParameter, match=f"device: '{name}' is not there"):
             learn(configuration(), device=name)
     with pytest.raises(InvalidParameter, match="device: must be cpu, cuda or auto, got 'meta'"):

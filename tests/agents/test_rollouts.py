@@ -43,6 +43,15 @@ def parameters(id: str, view: str, window: Any) -> dict[str, Any]:
     return small(id, **extra)
 
 
+def prepared(
+    id: str, view: str, count: int, window: Any = "all", **form: Any
+) -> tuple[Rollouts, Scorer, np.ndarray]:
+    """So many small environments, a scorer for them with measured columns, and its parameters."""
+    rollouts = Rollouts(id, parameters(id, view, window), count)
+    scorer, theta = fitted(*vector(id, view), **form)
+    return rollouts, Scorer(rollouts.layout, scorer.options, scorer.statistics), theta
+
+
 def outcome(rollouts: Rollouts) -> list[Any]:
     """The schedules of all environments."""
     simulator = rollouts.simulator
@@ -84,10 +93,7 @@ def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("form", "window"), thinned(FORMS[::-1], of=2))
 @pytest.mark.parametrize(("id", "view"), compiled(PLAYED))
 def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, Any], window: Any) -> None:
-    env, layout = vector(id, view)
-    scorer, _ = fitted(env, layout, **form)
-    rollouts = Rollouts(id, parameters(id, view, window), 8)
-    scorer = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+    rollouts, scorer, _ = prepared(id, view, 8, window, **form)
     thetas = np.random.default_rng(3).normal(size=(4, scorer.size)).astype(np.float32)
     thetas[0] = 0.0  # all scores are equal
     assert scorer.plays
@@ -97,23 +103,18 @@ def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, An
     stepped = rollouts.play(scorer, thetas, 5, 2, lambda seen, wanted: asked.append(1))
     np.testing.assert_array_equal(compiled, stepped)
     assert asked and rollouts.decisions == 2 * decisions
-    for mine, theirs in zip(schedules, outcome(rollouts), strict=True):
-        for name, value in mine.items():
-            np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+    np.testing.assert_equal(outcome(rollouts), schedules)
     assert len(np.unique(compiled)) > 2
 
 
 def test_a_pause_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel returns after so many decisions, so that a user can interrupt it."""
-    id, view = PLAYED[0]
-    env, layout = vector(id, view)
-    scorer, theta = fitted(env, layout)
     values = []
     for most in (core_rollouts.MOST_DECISIONS, 7):
         monkeypatch.setattr(core_rollouts, "MOST_DECISIONS", most)
-        rollouts = Rollouts(id, parameters(id, view, "all"), 3)
-        own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
-        values.append((rollouts.play(own, theta[np.newaxis], 5, 0), rollouts.decisions, outcome(rollouts)))
+        rollouts, scorer, theta = prepared(*PLAYED[0], 3)
+        played = rollouts.play(scorer, theta[np.newaxis], 5, 0)
+        values.append((played, rollouts.decisions, outcome(rollouts)))
     assert values[0][1] > 3 * 7
     np.testing.assert_equal(values[0], values[1])
 
@@ -130,35 +131,24 @@ LOGGED = [id for id in IDS if get_problem(id).module("simulator").make_simulator
 
 @pytest.mark.parametrize("id", all_but(LOGGED, COMPILED_SLOWLY))
 def test_the_log_grows(id: str) -> None:
-    view = SHIPPED[id]
-    env, layout = vector(id, view)
-    scorer, theta = fitted(env, layout)
-    values, grown = [], []
+    values, sizes = [], []
     for length in (None, 1):
-        rollouts = Rollouts(id, parameters(id, view, "all"), 3)
+        rollouts, scorer, theta = prepared(id, SHIPPED[id], 3)
         simulator = rollouts.simulator
         if length is not None:
             simulator.sizes[simulator.log] = length
             simulator.arrays = regrow(simulator.arrays, simulator.sizes, 3)
             simulator._bind()
-        own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
-        values.append(rollouts.play(own, theta[np.newaxis], 5, 0))
-        grown.append((simulator.sizes[simulator.log], rollouts.decisions, outcome(rollouts)))
-    assert grown[1][0] > 1
-    np.testing.assert_array_equal(*values)
-    assert grown[0][1] == grown[1][1]
-    for mine, theirs in zip(grown[0][2], grown[1][2], strict=True):
-        for name, value in mine.items():
-            np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+        played = rollouts.play(scorer, theta[np.newaxis], 5, 0)
+        values.append((played, rollouts.decisions, outcome(rollouts)))
+        sizes.append(simulator.sizes[simulator.log])
+    assert sizes[1] > 1
+    np.testing.assert_equal(values[0], values[1])
 
 
 def test_environments_that_do_not_play() -> None:
-    id, view = PLAYED[0]
-    env, layout = vector(id, view)
-    scorer, theta = fitted(env, layout)
-    rollouts = Rollouts(id, parameters(id, view, "all"), 3)
-    own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
-    found, _ = play_scored(rollouts.simulator, own, theta, 5, np.array([0, -1, 1]))
+    rollouts, scorer, theta = prepared(*PLAYED[0], 3)
+    found, _ = play_scored(rollouts.simulator, scorer, theta, 5, np.array([0, -1, 1]))
     assert np.isnan(found[1]).all() and not np.isnan(found[[0, 2]]).any()
 
 
@@ -195,10 +185,6 @@ def test_what_does_not_count_is_passed_over() -> None:
 
 
 def test_scores_that_are_no_numbers() -> None:
-    id, view = PLAYED[0]
-    env, layout = vector(id, view)
-    scorer, theta = fitted(env, layout)
-    rollouts = Rollouts(id, parameters(id, view, "all"), 2)
-    own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+    rollouts, scorer, theta = prepared(*PLAYED[0], 2)
     with pytest.raises(InvalidParameter, match="scores are no numbers"):
-        rollouts.play(own, np.full((1, own.size), np.nan, dtype=np.float32), 5, 0)
+        rollouts.play(scorer, np.full_like(theta[np.newaxis], np.nan), 5, 0)

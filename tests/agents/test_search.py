@@ -11,7 +11,7 @@ import pytest
 from schedgym.agents import search as module
 from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.config import Config, make_config
-from schedgym.agents.files import Agent, load_agent, write_atomically
+from schedgym.agents.files import load_agent, write_atomically
 from schedgym.agents.search import (
     TRAINING_SEEDS,
     Rollouts,
@@ -22,7 +22,7 @@ from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play
-from tests.agents.cases import CASES, compiled, fitted, vector
+from tests.agents.cases import CASES, agent_of, compiled, fitted, vector
 from tests.agents.trainings import KINDS
 from tests.agents.trainings import configuration as make_training
 from tests.lazy import needs
@@ -56,22 +56,8 @@ def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> N
     rollouts = Rollouts(id, {**own, "view": view, "observation": "features"}, 6)
     values = rollouts.play(scorer, thetas, 11, 4)
     assert values.shape == (3, 2)
-    problem = get_problem(id)
-    metadata = {
-        "id": id,
-        "problem": problem.name,
-        "view": view,
-        "observation": "features",
-        "parameters": own,
-        "network": {"form": "scorer", "hidden": 2},
-        "config": {},
-        "versions": {},
-        "command": "",
-        "training": {},
-    }
-    statistics = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
     for theta, row in zip(thetas, values, strict=True):
-        policy = AgentPolicy(Agent({"theta": theta, **statistics}, metadata, ""))
+        policy = AgentPolicy(agent_of(id, view, scorer, theta, own, hidden=2))
         single = make_env(id, policy.acting_parameters(id, own))
         for episode, value in zip((4, 5), row, strict=True):
             outcome = play(single, policy, seed=11, episode=episode)

@@ -60,10 +60,9 @@ def reached(path: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", [*some(ALGORITHMS), *some(["copies", "scores"], keep=0)])
-def test_one_seed_twice_gives_equal_weights(kind: str, uninterrupted: Any) -> None:
-    first, again = uninterrupted(kind), learn(configuration(kind))
-    assert not unlike(first, again) and curve(first) == curve(again)
-    assert unlike(first, learn(configuration(kind, seed=1)))
+def test_another_seed_gives_other_weights(kind: str, uninterrupted: Any) -> None:
+    """That the same seed gives the same ones, test_the_agent_file asks of every kind."""
+    assert unlike(uninterrupted(kind), learn(configuration(kind, seed=1)))
 
 
 @pytest.mark.parametrize("kind", some(GRADIENT))
@@ -292,7 +291,7 @@ def test_the_agent_file(kind: str, uninterrupted: Any, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"] and seen == list(result.curve)
     agent = load_agent(path, config.id, config.view)
     assert path.stat().st_size < 100_000
-    assert not unlike(agent, uninterrupted(kind))
+    assert not unlike(agent, uninterrupted(kind)) and curve(result) == curve(uninterrupted(kind))
     told = agent.metadata
     assert make_config(told["config"]) == config and told["command"] == "schedgym train it"
     assert told["parameters"] == config.parameters
@@ -311,8 +310,6 @@ def test_the_agent_file(kind: str, uninterrupted: Any, tmp_path: Path) -> None:
     rows = held_out(config.id, decide, count, VALIDATION_SEED, parameters=config.environment)
     played = np.mean([row[config.metric.name] for row in rows])
     assert played == pytest.approx(result.best.objective, rel=1e-3)
-    with pytest.raises(InvalidParameter, match="for environment"):
-        load_agent(path, id="schedgym/GeoFair-v0")
 
 
 @pytest.mark.parametrize("kind", ["ppo", "sb3-ppo"])

@@ -17,7 +17,6 @@ from schedgym.core.problem import list_problems
 from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, observations, vector
-from tests.test_all_problems import IDS
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -147,7 +146,3 @@ def test_what_has_no_layout() -> None:
     observation, _ = env.reset(seed=0)
     with pytest.raises(UnknownName, match="'picks'; did you mean 'pick'"):
         layout_of("queue-delay", "picks", observation)
-
-
-def test_every_id_is_covered() -> None:
-    assert {id for id, _ in CASES} == set(IDS)

@@ -115,10 +115,12 @@ def board(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_edf: dict[int, ScheduleRecord]
 ) -> Iterator[Path]:
     """A board that knows what edf reaches."""
+    suite = load_suite("PartialValue-1")
+    bounds = iter([known(instance).bound for instance in suite.instances("test")])  # fifty take 3 s
+    monkeypatch.setattr(entries, "lower_bound", lambda *_: next(bounds))
     for name in ("FOLDER", "VALUES"):
         (tmp_path / name).mkdir()
         monkeypatch.setattr(entries, name, tmp_path / name)
-    suite = load_suite("PartialValue-1")
     entries._all_known.cache_clear()
     standings = entries._Standings(suite, "test", suite.instances("test"))
     standings.take("edf", by_edf)
@@ -164,8 +166,8 @@ def test_better_schedules_are_taken_and_entered(
     assert json.loads((board / "VALUES" / "PartialValue-1.json").read_text())["test"][3]["by"] == "concave"
 
 
-def test_the_board_is_kept_in_a_checkout(board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "FOLDER", board / "nowhere")
+def test_the_board_is_kept_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "FOLDER", tmp_path / "nowhere")
     with pytest.raises(InvalidParameter, match="nowhere: the board is kept in a checkout"):
         entries.enter(load_suite("PartialValue-1"), {}, "mine", "me", "")
 

@@ -25,7 +25,7 @@ from schedgym.board.scores import (
     ratio_to_bound,
     score_of,
 )
-from schedgym.board.suites import load_suite, suites
+from schedgym.board.suites import Suite, load_suite, suites
 from schedgym.cli import main
 from schedgym.evaluation.statistics import bootstrap_interval
 from tests.long import some
@@ -93,17 +93,8 @@ def test_a_report_says_where_a_candidate_loses():
 @pytest.fixture
 def few(monkeypatch):
     """Sets of two small instances, of which little is known: a short run."""
-    whole = scores.load_suite
-
-    class Few:
-        def __init__(self, name):
-            self.suite = whole(name)
-            self.reference = self.suite.reference
-
-        def instances(self, *asked):
-            return self.suite.instances(*asked)[:2]
-
-    monkeypatch.setattr(scores, "load_suite", Few)
+    every = Suite.instances
+    monkeypatch.setattr(Suite, "instances", lambda *asked: every(*asked)[:2])
     monkeypatch.setattr(scores, "known", lambda instance: facts(40.0, 30.0, 10.0))
 
 

@@ -18,7 +18,7 @@ from tests.long import long, weekly
 
 def work(unit):
     """Square a number; -1 raises, -2 exits, -3 kills its process, ("once", path) does that the first time,
-    -4 raises an interrupt."""
+    -4 raises an interrupt, -5 returns what cannot be sent."""
     if unit == -1:
         raise ZeroDivisionError("minus one")
     if unit == -2:
@@ -27,6 +27,8 @@ def work(unit):
         os.kill(os.getpid(), signal.SIGKILL)
     if unit == -4:
         raise KeyboardInterrupt
+    if unit == -5:
+        return threading.Lock()
     if isinstance(unit, tuple):
         if not Path(unit[1]).exists():
             Path(unit[1]).touch()
@@ -37,7 +39,7 @@ def work(unit):
 
 def check_results(engine, tmp_path):
     again = ("once", str(tmp_path / "tried"))
-    units = [*range(8), -3, -1, again, -2, -4, *range(8, 12)]
+    units = [*range(8), -3, -1, again, -2, -4, -5, *range(8, 12)]
     results = list(engine.run(work, units))
     assert len(results) == len(units) and {unit for unit, _ in results} == set(units)
     found = dict(results)
@@ -45,8 +47,10 @@ def check_results(engine, tmp_path):
     assert isinstance(found[-1], Failure) and found[-1].error.startswith("Traceback")
     assert "ZeroDivisionError: minus one" in found[-1].error
     assert isinstance(found[-2], Failure) and "SystemExit: 3" in found[-2].error
-    assert isinstance(found[-3], Failure) and found[-3].error.startswith("worker died")
+    with pytest.raises(RunAborted, match="worker died, also when tried again"):
+        found[-3].reraise()
     assert isinstance(found[-4], Failure) and "KeyboardInterrupt" in found[-4].error
+    assert isinstance(found[-5], Failure) and "cannot pickle" in found[-5].error
     assert found[again] == "at last"
 
 
@@ -147,16 +151,6 @@ def test_to_be_terminated_is_no_failure():
         assert signal.getsignal(signal.SIGTERM) is end
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_what_cannot_be_sent_is_a_failure():
-    results = dict(make_engine("local", 2).run(send, ["lock", 3]))
-    assert results[3] == 3
-    assert "cannot pickle" in results["lock"].error
-
-
-def send(unit):
-    return threading.Lock() if unit == "lock" else unit
 
 
 def test_one_process_is_this_one():
@@ -268,8 +262,6 @@ def test_the_exception_of_a_unit_is_raised_where_it_is_asked_for(n_jobs):
     assert n_jobs == 1 or "in fail" in raised.value.__notes__[0]  # the traceback of the other process
     with pytest.raises(Unsendable if n_jobs == 1 else RunAborted, match="unsendable"):
         results["unsendable"].reraise()
-    with pytest.raises(RunAborted, match="worker died, also when tried again"):
-        dict(make_engine("local", 2).run(work, [-3]))[-3].reraise()
 
 
 def test_workers_that_stay_serve_the_next_run():

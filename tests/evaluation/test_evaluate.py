@@ -1,6 +1,5 @@
 """evaluate: pairing, equal results for any number of processes, and refusing to report what is wrong."""
 
-import copy
 import itertools
 
 import numpy as np
@@ -66,20 +65,25 @@ def test_the_bound_is_computed_once_per_workload(monkeypatch):
 
 
 def test_the_result_does_not_depend_on_the_number_of_processes():
-    policies = {"a": "rf-all", "b": "rf-all", "best": schedgym.make_policy("queue-delay/bf-exec")}
-    one = evaluate(ID, policies, 5, 3, parameters=SMALL)
-    two = evaluate(ID, policies, 5, 3, parameters=SMALL, n_jobs=2)
+    """Workloads of other sizes go to other processes, which leave the policies as they were given."""
+    best = schedgym.make_policy("queue-delay/bf-exec")
+    policies, before = {"a": "rf-all", "b": "rf-all", "best": best}, set(vars(best))
+    sizes = (schedgym.get_problem(ID).parameters.build(tasks=tasks, servers=3) for tasks in (20, 40, 60))
+    how = {"seed": 3, "workloads": [generate(3, e, make_source(size)) for e, size in enumerate(sizes)]}
+    two = evaluate(ID, policies, **how, n_jobs=2)
+    assert set(vars(best)) == before
+    one = evaluate(ID, policies, **how)
     assert one.equals(two)
     # the random numbers belong to the label: two random policies differ
     assert values(one, "mean_delay", "a") != values(one, "mean_delay", "b")
-    alone = evaluate(ID, {"b": "rf-all"}, 5, 3, parameters=SMALL)
+    alone = evaluate(ID, {"b": "rf-all"}, **how)
     assert values(alone, "mean_delay", "b") == values(one, "mean_delay", "b")
 
 
 def test_workloads_of_different_sizes():
     small = make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)])
     large = make_workload([(0, 5, 0.9, 0.1), (0, 5, 0.1, 0.9), (0, 1, 1, 1)], [(1, 1), (0.5, 0.5)])
-    frame = evaluate(ID, "bf-exec", workloads=[small, large], n_jobs=2)
+    frame = evaluate(ID, "bf-exec", workloads=[small, large])
     assert values(frame, "mean_delay", "bf-exec") == [5.0, 5.0 / 3]
     with pytest.raises(InvalidParameter, match="more than the 2 workloads"):
         evaluate(ID, "bf-exec", 3, workloads=[small, large])
@@ -211,13 +215,6 @@ def test_a_workload_file_is_one_episode(tmp_path):
     path.write_text("{}")
     with pytest.raises(InvalidWorkload, match=r"w\.json: problem"):
         evaluate(ID, "bf-exec", parameters={"workload": str(path)})
-
-
-def test_policies_are_left_as_they_were_given():
-    policy = schedgym.make_policy("queue-delay/bf-exec")
-    before = copy.deepcopy(vars(policy))
-    evaluate(ID, {"p": policy}, 1, parameters=SMALL, n_jobs=2)
-    assert vars(policy).keys() == before.keys()
 
 
 def test_the_manifest_says_what_was_run():

@@ -205,13 +205,19 @@ def test_settings_can_be_chosen(page):
 # numbers -------------------------------------------------------------------------------------------
 
 
-def boards(folder):
+def read(folder):
     with ResultsStore(folder / "results.db") as store:
         return {board.id: board for board in read_boards(store)}
 
 
+@pytest.fixture(scope="module")
+def boards(folder):
+    """The boards of the store, which no test changes."""
+    return read(folder)
+
+
 def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
-    queue, partial = (boards(folder)[id] for id in (QUEUE, PARTIAL))
+    queue, partial = (read(folder)[id] for id in (QUEUE, PARTIAL))
     first, second = queue.settings
     for setting in queue.settings:  # as where the bound is 0
         for entry in setting.entries:
@@ -231,8 +237,8 @@ def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
     assert "Q, all but the first 1 settings (1 more)" in plot.gaps_panel([queue], ["Q"])[1]
 
 
-def test_the_gaps_have_their_intervals(folder):
-    board = boards(folder)[PARTIAL]
+def test_the_gaps_have_their_intervals(boards):
+    board = boards[PARTIAL]
     series = plot.gaps_panel([board], ["P"])[0].series
     gaps = [entry.relative_gap for setting in board.settings for entry in setting.entries]
     assert len({own.y[0] for own in series}) == len(gaps)  # none hides another
@@ -241,11 +247,11 @@ def test_the_gaps_have_their_intervals(folder):
     assert np.allclose(found, [(100 * g.value, 100 * g.low, 100 * g.high) for g in gaps], equal_nan=True)
 
 
-def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
+def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, boards):
     text = made[0].read_text(encoding="utf-8")
     card = text[text.index("<h3>Gaps to the bound</h3>") : text.index('data-plot="gaps"')]
     assert "in percent of that bound" in card and "mean gap with its 95% interval" in card
-    for id, board in boards(folder).items():
+    for id, board in boards.items():
         begin = card.index(f"<b>{id.partition('/')[2].partition('-v')[0]}</b>")
         legend = card[begin : card.index("</p>", begin)]
         for policy, (_, _, letter) in zip(board.policies, MARKS, strict=False):
@@ -254,9 +260,9 @@ def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
         assert legend.count("<span>") == len(board.policies)
 
 
-def test_the_numbers_are_those_of_a_comparison(folder):
+def test_the_numbers_are_those_of_a_comparison(boards):
     """Means, intervals, gaps and differences equal those of an evaluation of the same runs."""
-    board, fixed = boards(folder)[QUEUE], {"tasks": 40, "arrival_rate": 10.0}
+    board, fixed = boards[QUEUE], {"tasks": 40, "arrival_rate": 10.0}
     assert board.swept == ["servers"] and board.common == fixed
     policies, swept = ["bf-exec", "fcfs"], {"servers": SETTINGS["servers"]}
     parts = [compare(QUEUE, policies, swept, EPISODES, seed, parameters=fixed) for seed in SEEDS]
@@ -274,9 +280,8 @@ def test_the_numbers_are_those_of_a_comparison(folder):
             assert entry.against.row() == pytest.approx(same.against.row(), rel=1e-12, nan_ok=True)
 
 
-def test_trainings_are_the_units_of_an_agent(folder):
-    board = boards(folder)[QUEUE]
-    setting = board.settings[0]
+def test_trainings_are_the_units_of_an_agent(boards):
+    setting = boards[QUEUE].settings[0]
     agent = setting.entry("agent")
     assert agent.trainings == TRAININGS and agent.table.shape == (3, 8) and agent.episodes == 8
     assert (agent.mean.low, agent.mean.high) == two_level_interval(agent.table)
@@ -287,9 +292,8 @@ def test_trainings_are_the_units_of_an_agent(folder):
     assert (low, high) == two_level_interval(agent.table - rival)
 
 
-def test_ratios_are_to_the_best_of_the_episode(folder):
-    board = boards(folder)[PARTIAL]
-    setting = board.settings[0]
+def test_ratios_are_to_the_best_of_the_episode(boards):
+    setting = boards[PARTIAL].settings[0]
     columns = np.concatenate([entry.table for entry in setting.entries])
     expected = performance_ratios(columns.T, "max").T
     assert np.array_equal(np.concatenate([entry.ratios for entry in setting.entries]), expected)
@@ -299,7 +303,7 @@ def test_ratios_are_to_the_best_of_the_episode(folder):
 
 
 def test_those_that_tie_are_all_first_and_repeated_episodes_are_said(folder):
-    board = boards(folder)[QUEUE]
+    board = read(folder)[QUEUE]
     for setting in board.settings:
         setting.entries[1] = dataclasses.replace(setting.entries[0], policy=setting.entries[1].policy)
     page = report._Page([board], [], [], "", [""], 0.95)
@@ -308,18 +312,19 @@ def test_those_that_tie_are_all_first_and_repeated_episodes_are_said(folder):
     assert "All seeds have the same windows of a trace" in page.render("title", "store", "")
 
 
-def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
+def test_missing_episodes_are_left_out_of_both(tmp_path, folder, boards):
     shutil.copy(folder / "results.db", tmp_path / "results.db")
     with ResultsStore(tmp_path / "results.db", "w") as store:
         setting = next(s for s in store.settings() if s.id == PARTIAL)
         line = Line(setting, "part", {"policy": "edf"}, None, "part")
-        easiest = int(np.argmax(boards(folder)[PARTIAL].settings[0].entries[0].bounds[:4]))
-        best = boards(folder)[PARTIAL].settings[0].entries[0].bounds[easiest]
+        bounds = boards[PARTIAL].settings[0].entries[0].bounds
+        easiest = int(np.argmax(bounds[:4]))
+        best = bounds[easiest]
         store.add(Unit(line, 0, easiest, 1), ["value"], np.array([[best]]))
         for training in (0, 1):  # two trainings that met no episode in common
             line = Line(setting, "apart", {"agent": "x"}, training, f"apart {training}")
             store.add(Unit(line, training, 0, 2), ["value"], np.zeros((2, 1)))
-    setting = boards(tmp_path)[PARTIAL].settings[0]
+    setting = read(tmp_path)[PARTIAL].settings[0]
     entry, rival = setting.entry("part"), setting.entry("concave").table[0, easiest]
     assert entry.episodes == 1 and len(setting.episodes) == 8
     assert entry.against.difference.value == pytest.approx(best - rival)
@@ -397,10 +402,18 @@ def test_a_policy_and_an_episode_can_be_chosen(folder, tmp_path):
     assert "<title>A &lt;title&gt;</title>" in text and "Schedule of an episode" not in text
 
 
-def test_a_shipped_agent_is_played_again_without_trust(folder, tmp_path):
-    assert write_report(folder / "results.db", tmp_path / "r.html", policy="shipped") == []
-    (schedule,) = plots(Elements((tmp_path / "r.html").read_text(encoding="utf-8")))["schedule1"]
-    assert ", as stored." in schedule["note"]
+def replay(folder, boards, **which):
+    """The page of a store's boards, of which nothing but these episodes is made."""
+    with ResultsStore(folder / "results.db") as store:
+        page = report._Page([*boards.values()], [], store.manifests(), "", [""], 0.95)
+    page.play(which)
+    return page
+
+
+def test_a_shipped_agent_is_played_again_without_trust(folder, boards):
+    page = replay(folder, boards, policy="shipped")
+    ((_, _, note),) = page.schedules[1]
+    assert page.remarks == [] and ", as stored." in note
 
 
 def test_an_agent_of_a_folder_is_played_again(tmp_path):
@@ -411,15 +424,15 @@ def test_an_agent_of_a_folder_is_played_again(tmp_path):
     experiment = {"id": PARTIAL, "parameters": {"jobs": 8}, "policies": ["edf"]}
     experiment["agents"] = {"mine": str(tmp_path / "agents")}
     spec = make_spec({"name": "a", "episodes": 1, "experiments": [experiment]})
-    assert not run_sweep(spec, tmp_path / "r.db", n_jobs=1, progress=False).failed
-    assert write_report(tmp_path / "r.db", tmp_path / "r.html", policy="mine", trust=True) == []
+    assert not run_sweep(spec, tmp_path / "results.db", n_jobs=1, progress=False).failed
+    assert replay(tmp_path, read(tmp_path), policy="mine", trust=True).remarks == []
 
 
-def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
+def test_what_cannot_be_played_again_is_a_remark(folder, boards):
     for trust, reason in ((False, "is in a file: --trust lets"), (True, "no manifest names its file")):
-        remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent", trust=trust)
+        remarks = replay(folder, boards, policy="agent", trust=trust).remarks
         assert len(remarks) == 1 and f"cannot be played again: agent agent: {reason}" in remarks[0]
-    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy=HOSTILE)
+    remarks = replay(folder, boards, policy=HOSTILE).remarks
     assert len(remarks) == 1 and "unknown policy" in remarks[0] and "\n" not in remarks[0]
 
 

@@ -91,6 +91,15 @@ def values_of_a_fresh(path):
     return values(path)
 
 
+def test_units_of_another_version_of_the_code_run_again(path, monkeypatch):
+    """What the version depends on: tests/evaluation/test_plan.py."""
+    assert run_sweep(spec(), path, n_jobs=1).done == 12
+    for module in (plan, episodes, sweeps):
+        monkeypatch.setattr(module, "code_version", lambda: "another")
+    again = run_sweep(spec(), path, n_jobs=1)
+    assert (again.done, again.skipped, again.failed) == (12, 0, [])
+
+
 def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
     parameters = {"tasks": 20, "servers": 3}
     base = spec(experiment={"parameters": parameters, "policies": ["fcfs"]}, seeds=[3])

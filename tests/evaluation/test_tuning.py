@@ -16,7 +16,8 @@ from schedgym.evaluation import episodes, evaluate, run_sweep, tune, tuned_optio
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.evaluation.tuned import find_tuned, read_tuned
-from tests.evaluation.test_cli import NODES, fails, pods, strict
+from tests.commands import refused
+from tests.evaluation.test_cli import NODES, pods, strict
 from tests.long import long
 from tests.tables import table
 
@@ -191,8 +192,8 @@ def test_a_failing_candidate_ends_it_with_its_error(either, monkeypatch, folder)
     ("arguments", "message"),
     table(__file__, "test_errors_are_one_line"),
 )
-def test_errors_are_one_line(capsys, folder, arguments, message) -> None:
-    assert message in fails(capsys, folder, "tune", *arguments)
+def test_errors_are_one_line(capsys, arguments, message) -> None:
+    assert message in refused(capsys, "tune", *arguments)
 
 
 @long

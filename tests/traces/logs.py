@@ -130,6 +130,11 @@ def write(path: Path, content: bytes | str | Sequence[str]) -> Path:
     return path
 
 
+def lines(path: Path, *rows: str) -> Path:
+    """A file of these lines."""
+    return write(path, rows)
+
+
 def swf_log(folder: Path) -> Path:
     """Thirty jobs on 32 processors: number i comes at 7 i, for 5 + i s, on 1 + i mod 8 with 1 GiB each."""
     jobs = (

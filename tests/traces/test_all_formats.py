@@ -15,6 +15,7 @@ import pytest
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import JobTrace, Trace, formats, inspect_trace, read_trace
+from tests import playing
 from tests.traces.logs import LOGS, MACHINES, text, write
 
 HEADLESS = [name for name in LOGS if not LOGS[name].head or name == "swf"]
@@ -235,17 +236,10 @@ def test_facts(tmp_path: Path, name: str) -> None:
     assert (facts["first_arrival"], facts["last_arrival"]) == (found.arrival[0], found.arrival[-1])
 
 
-def play(**arguments: object) -> dict[str, float]:
+def play(**arguments: Any) -> dict[str, float]:
     """The metrics of an episode of QueueDelay under its first feasible choices."""
-    env = gym.make("schedgym/QueueDelay-v0", window=8, **arguments)
-    observation, info = env.reset(seed=3)
-    done = False
-    while not done:
-        action = int(np.flatnonzero(observation["action_mask"])[0])
-        observation, _, terminated, truncated, info = env.step(action)
-        done = terminated or truncated
-    env.close()
-    return dict(info["metrics"])
+    env: Any = gym.make("schedgym/QueueDelay-v0", window=8, **arguments).unwrapped
+    return playing.play(env, lambda seen: int(np.flatnonzero(seen["action_mask"])[0]), 3).metrics
 
 
 @pytest.mark.parametrize("name", ["alibaba", "alibaba2020", "google2011", "swf"])

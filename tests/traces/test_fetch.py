@@ -91,7 +91,7 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     """Lets "small" be fetched from a server on this machine, which answers as it is told."""
     pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
 
         def answer(how: str, size: int = SMALL.size) -> None:
             local = dataclasses.replace(SMALL, size=size)

@@ -23,7 +23,7 @@ from schedgym.traces import JobTrace, Trace, formats, inspect_trace, nested, rea
 from schedgym.traces.fetch import known_sets
 from schedgym.traces.table import parse_clock
 from tests.tables import table
-from tests.traces.logs import LOGS, SWIM_ROWS, write
+from tests.traces.logs import LOGS, SWIM_ROWS, lines, write
 
 (SLURM,), JOBS = LOGS["slurm"].head, LOGS["slurm"].rows
 real = pytest.mark.skipif(
@@ -33,10 +33,6 @@ real = pytest.mark.skipif(
 
 def published(name: str) -> Path:
     return Path(os.environ["SCHEDGYM_DATA"]) / known_sets()[name].file
-
-
-def lines(path: Path, *rows: str) -> Path:
-    return write(path, rows)
 
 
 def read(path: Path, **options: Any) -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import json
 import sys
@@ -35,6 +34,7 @@ from schedgym.traces import (
 )
 from tests.long import long
 from tests.tables import table
+from tests.traces.logs import lines as write
 
 MINE = """\
 name: mine
@@ -59,12 +59,6 @@ ROWS = [
     "3,2024-03-02T00:00:00Z,2024-03-02T01:00:00Z,1,2,512,west,RUNNING,",
     "4,2024-02-29T23:59:59Z,2024-03-01T00:00:00Z,0,2,512,west,DONE,",
 ]
-
-
-def write(path: Path, *lines: str) -> Path:
-    data = "".join(f"{line}\n" for line in lines).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
 
 
 @pytest.fixture
