@@ -106,7 +106,7 @@ class TraceFormatError(SchedgymError, ValueError):
 class UnknownName(SchedgymError, LookupError):
     """A name (policy, view, id, option) is not registered; proposes the nearest one."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         # short names of policies belong to several problems
         self.kind, self.name, self.known = kind, name, tuple(dict.fromkeys(known))
         super().__init__(f"unknown {kind} {name!r}{suggest(str(name), self.known, _LISTED.get(kind))}")
