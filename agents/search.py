@@ -62,8 +62,8 @@ class Point:
         generation: number of generations before it.
         seconds: since the start of the training.
         objective: mean over the validation episodes, in the objective's unit.
-        change: change of the fitness from the start's, or from that of the best baseline where the
-            configuration names any; below 0 is better.
+        change: of the objective from the start's, or from that of the best baseline where the configuration
+            names any, as its ``fitness`` measures it; below 0 is better.
         sigma: spread of the search.
         domains: the same change in each domain, in the order of the configuration; empty for only one.
     """

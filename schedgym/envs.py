@@ -42,6 +42,7 @@ from schedgym.spaces import observation_space
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
+KINDS = {"iu": "whole numbers", "fiu": "real numbers"}  # numpy's kinds of types in which actions are given
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -49,9 +50,16 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def _check_render_mode(render_mode: str | None, known: tuple[str, ...] = RENDER_MODES) -> None:
+def _check_arguments(render_mode: Any, copy: Any, known: tuple[str, ...] = RENDER_MODES) -> None:
     if render_mode is not None and render_mode not in known:
         raise UnknownName("render mode", render_mode, known)
+    if not isinstance(copy, bool):
+        raise InvalidParameter(f"copy: must be True or False, got {copy!r}")
+
+
+def _check_begun(begun: Any, what: str) -> None:
+    if not begun:
+        raise ResetNeeded(f"call reset before {what}")
 
 
 def _workload(simulator: Simulator, given: Any) -> Workload:
@@ -128,9 +136,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def _parse(
-    action: Any, shape: tuple[int, ...], what: str, kinds: str = "iu", numbers: str = "whole numbers"
-) -> npt.NDArray[Any]:
+def _parse(action: Any, shape: tuple[int, ...], what: str, kinds: str) -> npt.NDArray[Any]:
     """The action as an array of this shape and these kinds of numbers; the simulator checks the values."""
     try:
         array = np.asarray(action)
@@ -138,14 +144,10 @@ def _parse(
         array = np.empty(0, dtype=object)  # ragged
     if array.dtype.kind not in kinds:
         shown = " ".join(reprlib.repr(action).split())  # one line, however large the array
-        raise InvalidAction(f"{what}: must be {numbers}, got {shown}")
+        raise InvalidAction(f"{what}: must be {KINDS[kinds]}, got {shown}")
     if array.shape != shape:
         raise InvalidAction(f"{what}: must have shape {shape}, got {array.shape}")
     return array
-
-
-def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
-    return _parse(action, shape, what, "fiu", "real numbers")
 
 
 def _find_time_limit(env: gym.Env[Any, Any]) -> int:
@@ -248,7 +250,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
                 cls.__doc__ = str(cls.__doc__).replace(place, text)
 
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
-        _check_render_mode(render_mode)
+        _check_arguments(render_mode, copy)
         self.render_mode = render_mode
         self.copy = copy
         self.caption = ""
@@ -360,11 +362,11 @@ class SchedulingEnv(gym.Env[Any, Any]):
             if self._discrete and (type(action) is int or _is_whole(action)):
                 simulator.actions[0, 0] = action
             elif self._continuous:
-                array = _parse_reals(action, self._shape, "action")
+                array = _parse(action, self._shape, "action", "fiu")
                 count = simulator.rows.item(0)  # of a long window only these rows are touched
                 simulator.actions[0, :count] = array[:count]
             else:
-                simulator.actions[0, : self._components] = _parse(action, self._shape, "action")
+                simulator.actions[0, : self._components] = _parse(action, self._shape, "action", "iu")
         except OverflowError:
             raise InvalidAction(f"action: out of range, got {action}") from None
         ended = simulator.step(self._act)
@@ -391,8 +393,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         What has not run or finished counts as at the end of a truncated episode: see each metric.
         """
-        if not self.simulator.seeded[0]:
-            raise ResetNeeded("call reset before metrics")
+        _check_begun(self.simulator.seeded[0], "metrics")
         values = self.simulator.measure(self._one)[0].tolist()
         return dict(zip(self.simulator.metric_names, values, strict=True))
 
@@ -421,8 +422,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def save(self) -> EnvState:
         """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
-        if not self.simulator.seeded[0]:
-            raise ResetNeeded("call reset before save")
+        _check_begun(self.simulator.seeded[0], "save")
         return EnvState(save(self.simulator, 0), self._running, self._left)
 
     @_one_at_a_time
@@ -457,13 +457,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise InvalidParameter(
                 "action_masks: needs action_mask=True and a view with a Discrete action space"
             )
+        _check_begun(self.simulator.seeded[0], "action_masks")
         mask: Flags = self.simulator.observation["action_mask"][0].astype(bool)
         return mask
 
     def record(self) -> ScheduleRecord:
         """The schedule of the current episode, or of the last one if it has ended."""
-        if not self.simulator.seeded[0]:
-            raise ResetNeeded("call reset before record")
+        _check_begun(self.simulator.seeded[0], "record")
         return self.simulator.record(0)
 
     def render(self) -> Any:
@@ -471,8 +471,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if self.render_mode is None:
             gym.logger.warn(f"render needs a render_mode given to gym.make: one of {RENDER_MODES}")
             return None
-        if not self.simulator.seeded[0]:
-            raise ResetNeeded("call reset before render")
+        _check_begun(self.simulator.seeded[0], "render")
         if self.render_mode == "human":
             return self._show()
         return _picture(self.problem, self.simulator, 0, self.render_mode, self.caption)
@@ -534,7 +533,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> None:
         if device != "cpu":
             raise UnknownName("device", device, ("cpu", "cuda"))
-        _check_render_mode(render_mode, RENDER_MODES[:2])
+        _check_arguments(render_mode, copy, RENDER_MODES[:2])
         self.problem = self.env_class.problem
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         numbers = {"num_envs": num_envs, "threads": threads}
@@ -667,15 +666,14 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         and info are ``infos["final_obs"]`` and ``infos["final_info"]``. ``infos`` are those that Gymnasium's
         SyncVectorEnv gathers from :meth:`SchedulingEnv.step`; its arrays may be read-only.
         """
-        if not self._started:
-            raise ResetNeeded("call reset before step")
+        _check_begun(self._started, "step")
         simulator = self.simulator
         if simulator.continuous:
-            array = _parse_reals(actions, self._shape, "actions")
+            array = _parse(actions, self._shape, "actions", "fiu")
             count = simulator.rows.max()
             simulator.actions[:, :count] = array[:, :count]
         else:
-            array = _parse(actions, self._shape, "actions")
+            array = _parse(actions, self._shape, "actions", "iu")
             simulator.actions[:, : self._components] = array.reshape(self.num_envs, -1)
         resetting: Flags | None = None
         if self._none_ended:
@@ -746,11 +744,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         Returns:
             the observations of all environments.
         """
-        for number in (index, source):
-            if not _is_whole(number) or not 0 <= number < self.num_envs:
-                raise InvalidParameter(f"copy_from: must be from 0 to {self.num_envs - 1}, got {number!r}")
-        if not self._started:
-            raise ResetNeeded("call reset before copy_from")
+        self._check_index(index, "copy_from")
+        self._check_index(source, "copy_from")
         if index != source:
             restore(self.simulator, index, save(self.simulator, source))
             self._steps[index] = self._steps[source]
@@ -760,12 +755,19 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 
     def record(self, index: int) -> ScheduleRecord:
         """The schedule of environment ``index``'s current episode (with autoreset: after the reset)."""
+        self._check_index(index, "record")
         return self.simulator.record(index)
+
+    def _check_index(self, index: Any, what: str) -> None:
+        if not _is_whole(index) or not 0 <= index < self.num_envs:
+            raise InvalidParameter(f"{what}: must be from 0 to {self.num_envs - 1}, got {index!r}")
+        _check_begun(self._started, what)
 
     def render(self) -> tuple[Any, ...] | None:
         """One picture or text per environment."""
         if self.render_mode is None:
             return None
+        _check_begun(self._started, "render")
         mode = self.render_mode
         return tuple(_picture(self.problem, self.simulator, i, mode) for i in range(self.num_envs))
 
@@ -839,19 +841,17 @@ class CudaVectorEnv(SchedulingVectorEnv):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """See :meth:`SchedulingVectorEnv.reset`; ``options`` must not have a workload."""
         if (options or {}).get("workload") is not None:
-            raise InvalidParameter(
-                "options: a workload cannot be given on a GPU; make the environment with it"
-            )
+            raise InvalidParameter("options: workload cannot be given on a GPU: make the environment with it")
         return super().reset(seed=seed, options=options)
 
     def _actions(self, actions: Any) -> Any:
         """The actions in the GPU's memory."""
-        kinds, numbers = ("fiu", "real numbers") if self._real else ("iu", "whole numbers")
+        kinds = "fiu" if self._real else "iu"
         if not hasattr(actions, "__cuda_array_interface__"):
-            return self._taken(np.ascontiguousarray(_parse(actions, self._shape, "actions", kinds, numbers)))
+            return self._taken(np.ascontiguousarray(_parse(actions, self._shape, "actions", kinds)))
         array = self._taken(actions)
         if array.dtype.kind not in kinds:
-            raise InvalidAction(f"actions: must be {numbers}, got {array.dtype}")
+            raise InvalidAction(f"actions: must be {KINDS[kinds]}, got {array.dtype}")
         if array.shape != self._shape:
             raise InvalidAction(f"actions: must have shape {self._shape}, got {array.shape}")
         if not array.is_c_contiguous():
@@ -861,8 +861,7 @@ class CudaVectorEnv(SchedulingVectorEnv):
     @_one_at_a_time
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """See :meth:`SchedulingVectorEnv.step`."""
-        if not self._started:
-            raise ResetNeeded("call reset before step")
+        _check_begun(self._started, "step")
         simulator, mode = self.simulator, self.autoreset_mode
         if simulator.waiting and mode is AutoresetMode.DISABLED:
             i = int(np.argmax(simulator.results.ended.copy_to_host()))
@@ -892,5 +891,6 @@ class CudaVectorEnv(SchedulingVectorEnv):
         """One picture or text per environment."""
         if self.render_mode is None:
             return None
+        _check_begun(self._started, "render")
         one, mode = self.simulator.fetch, self.render_mode
         return tuple(_picture(self.problem, one(i), 0, mode) for i in range(self.num_envs))

@@ -109,7 +109,7 @@ class UnknownName(SchedgymError, LookupError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         # short names of policies belong to several problems
         self.kind, self.name, self.known = kind, name, tuple(dict.fromkeys(known))
-        super().__init__(f"unknown {kind} {name!r}{suggest(name, self.known, _LISTED.get(kind))}")
+        super().__init__(f"unknown {kind} {name!r}{suggest(str(name), self.known, _LISTED.get(kind))}")
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)

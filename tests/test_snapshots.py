@@ -159,7 +159,7 @@ def test_without_a_generator_nothing_is_drawn_anew(tmp_path: Any) -> None:
     env.reset(seed=0)
     save_workload(env.record().workload, tmp_path / "four.json")
     env = gym.make(ID, workload=str(tmp_path / "four.json")).unwrapped
-    for ask in (env.save, env.record, env.metrics):
+    for ask in (env.save, env.record, env.metrics, env.action_masks):
         with pytest.raises(ResetNeeded, match=f"call reset before {ask.__name__}"):
             ask()
     env.reset(seed=0)

@@ -135,11 +135,12 @@ def test_arguments_are_checked() -> None:
             make(threads=threads)
     with pytest.raises(UnknownName, match="did you mean 'SameStep'"):
         make(mode="SameSteps")
-    with pytest.raises(UnknownName, match="did you mean 'view'"):
-        make(views="pick")
+    with pytest.raises(UnknownName, match="unknown device 3; known: cpu, cuda"):
+        make(device=3)
     env = make()
-    with pytest.raises(ResetNeeded):
-        env.step(close(env))
+    for ask in (lambda: env.step(close(env)), lambda: env.record(0)):
+        with pytest.raises(ResetNeeded, match="call reset before"):
+            ask()
     with pytest.raises(InvalidParameter, match="3 elements, got 2"):
         env.reset(seed=[1, 2])
     with pytest.raises(UnknownName, match="did you mean 'reset_mask'"):
@@ -522,6 +523,8 @@ def test_a_time_limit_is_that_of_the_wrapper(id: str, mode: AutoresetMode) -> No
 @pytest.mark.parametrize("make_env", [gym.make, gym.make_vec], ids=["scalar", "vector"])
 def test_an_unexpected_keyword_is_a_type_error(make_env: Any) -> None:
     """TorchRL tries ``frameskip`` and waits for it."""
+    with pytest.raises(InvalidParameter, match="copy: must be True or False, got 'x'"):
+        make_env(ID, copy="x")
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'frameskip'") as caught:
         make_env(ID, frameskip=1)
     assert isinstance(caught.value, UnknownName)

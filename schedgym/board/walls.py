@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.board.candidate import DECIDED, FAILED, Expected
+from schedgym.board.candidate import DECIDED, FAILED, Expected, make_candidate
 from schedgym.board.suites import Instance
 from schedgym.core.arrays import Flags
 from schedgym.core.policy_files import names_policy_file
@@ -252,7 +252,7 @@ class CandidateProcess:
             end += -(-entry.nbytes // ALIGNED) * ALIGNED
         os.ftruncate(self._shared, end)
         _move(simulator, mmap.mmap(self._shared, end), offsets)
-        self.simulator, self._expected = simulator, expected_of(simulator)
+        self.simulator, self._expected = simulator, Expected(simulator.action_shape, simulator.continuous)
         self._count = simulator.num_envs
         os.ftruncate(self._actions.fileno(), self._count * (1 + self._expected.length))
         order = {
@@ -310,14 +310,6 @@ def _move(simulator: Simulator, memory: mmap.mmap, offsets: Mapping[int, int]) -
     simulator.use_threads(1)  # which tells the kernels of the new arrays
 
 
-def expected_of(simulator: Simulator) -> Expected:
-    """The actions that its environments take."""
-    if simulator.continuous:
-        return Expected(simulator.action_shape, True)
-    sizes = simulator.action_sizes
-    return Expected(() if len(sizes) == 1 else (len(sizes),), False)
-
-
 def prepare(instances: Sequence[Instance], acting: Mapping[str, Any]) -> Simulator:
     """The simulator of a batch, whose episodes have begun.
 
@@ -359,7 +351,7 @@ def play_batch(
     Returns:
         the number of decisions.
     """
-    expected, decisions = expected_of(simulator), 0
+    expected, decisions = Expected(simulator.action_shape, simulator.continuous), 0
     live = np.ones(simulator.num_envs, dtype=bool)
     while live.any():
         for index, action, refusal in decide(live.copy()):
@@ -434,7 +426,13 @@ def _play_once(
 
     with contextlib.closing(CandidateProcess(candidate, batch[0], limits, len(batch))) as process:
         run.missing = process.missing
-        process.begin(prepare(batch, process.acting))
+        simulator = prepare(batch, process.acting)
+        if not names_policy_file(candidate):  # no stranger's code: what it compiles is kept by this process
+            with contextlib.suppress(Exception):  # its own process tells what is wrong
+                policy = make_candidate(candidate, simulator.interface.id)
+                policy.reset(simulator.interface, np.random.default_rng(0))
+                policy({name: entry[0].copy() for name, entry in simulator.observation.items()})
+        process.begin(simulator)
         began = process.seconds
         try:
             run.decisions += play_batch(process.simulator, process.decide, finish)

@@ -116,10 +116,10 @@ class Training:
 def train(asked: Training) -> int:
     """Train an agent from a configuration, and write its file.
 
-    The printed curve is the mean objective of the validation episodes and, of a search, the change of the
-    fitness, by which the best is chosen (less is better). A checkpoint stands beside the agent file. With
-    --seeds it trains several agents, and says which is the median; the exit code is 1 if trainings have
-    failed.
+    The printed curve is the mean objective of the validation episodes and, of a search, its change as the
+    fitness measures it, by which the best is chosen (less is better). A checkpoint stands beside the agent
+    file. With --seeds it trains several agents, and says which is the median; the exit code is 1 if trainings
+    have failed.
     """
     from schedgym.evaluation.plan import resolve_id
 
@@ -154,8 +154,8 @@ def _train_one(asked: Training, id: str, source: str, config: Any) -> None:
 
     def report(point: Any) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
-        fitness = "" if gradient else f"  fitness {percent_text(100 * point.change)}%"
-        say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}{fitness}")
+        change = "" if gradient else f"  change {percent_text(100 * point.change)}%"
+        say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}{change}")
 
     result = training.train(
         config, path, command, resume=asked.resume, report=report, log_dir=asked.logs, device=asked.device
@@ -201,7 +201,7 @@ def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
         )
         for agent in result.agents
     ]
-    headings = ("seed", config.metric.name, "95% interval", "fitness [%]", "time [s]", "steps", "agent")
+    headings = ("seed", config.metric.name, "95% interval", "change [%]", "time [s]", "steps", "agent")
     if rows:
         right = {heading: {"justify": "right"} for heading in headings[:-1]}
         make_console().print(make_table(_describe(config), headings, rows, **right))

@@ -43,6 +43,7 @@ class Interface:
         observation: kind of observation, "dict" or "features".
         parameters: the environment's parameters.
         sizes: named sizes of the spaces, e.g. {"window": 32, "servers": 8}.
+        entries: name of each entry of the observation -> its shape.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Interface:
     observation: str
     parameters: Mapping[str, Any]
     sizes: Mapping[str, int]
+    entries: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
     def check(self, label: str, views: Iterable[str]) -> None:
         """Raise InvalidParameter unless a policy that reads exact units and acts in these views can act.
@@ -246,18 +248,17 @@ def list_policies(problem: str | None = None) -> list[PolicySpec]:
 def resolve_policy_name(name: str, problem: str | None = None) -> str:
     """The full name of ``name``, which may leave out the problem's prefix when the problem is given.
 
-    With the problem, ``score: EXPRESSION`` names a policy of :class:`schedgym.core.score_policy.ScorePolicy`.
+    With the problem, ``score: EXPRESSION`` names a policy of :class:`schedgym.core.score_policy.ScorePolicy`,
+    and a policy of another one is refused.
     """
     _discover()
-    if is_expression(name) and problem is not None:
-        return f"{problem}/{name}"
-    if is_expression(name.partition("/")[2]):
-        return name
-    full = name if "/" in name or problem is None else f"{problem}/{name}"
-    if full not in _REGISTRY:
+    short = problem is not None and (is_expression(name) or "/" not in name)
+    full = f"{problem}/{name}" if short else name
+    if full not in _REGISTRY and not is_expression(full.partition("/")[2]):
         known = [n for n in _REGISTRY if problem is None or n.startswith(f"{problem}/")]
-        short = problem is not None and "/" not in name
         raise UnknownName("policy", name, [n.partition("/")[2] for n in known] if short else known)
+    if problem not in (None, full.partition("/")[0]):
+        raise InvalidParameter(f"policy {full!r} is not one of {problem}")
     return full
 
 

@@ -119,7 +119,6 @@ class ScorePolicy:
         self.expression = Expression(text.removeprefix(SCORE).strip())
         self._program = self.expression.program()
         self._stack = np.empty(len(self._program[0]))
-        self._sources: list[tuple[str, int | None]] | None = None
 
     def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters with a view that takes scores, unless ``given`` has a view."""
@@ -130,7 +129,7 @@ class ScorePolicy:
         return {**given, "view": view, **({"action_mask": True} if view == "pick" else {})}
 
     def reset(self, interface: Any, rng: np.random.Generator) -> None:
-        """Begin an episode; InvalidParameter in a view that takes no scores.
+        """Begin an episode; InvalidParameter in a view without scores, UnknownName for what is no column.
 
         Args:
             interface: an :class:`~schedgym.core.policy.Interface`, whose module names this one.
@@ -138,41 +137,37 @@ class ScorePolicy:
         """
         interface.check(repr(self.text), SCORED_VIEWS)
         self._window, self._picks = interface.sizes["window"], interface.view == "pick"
-        exact = tokens_of(interface.problem).exact.items()
-        named = {key: interface.parameters[parameter] for key, parameter in exact}
-        self._exact = {name: (key, k) for key, names in named.items() for k, name in enumerate(names)}
-        self._columns = np.empty((len(self.expression.names), self._window))
-        self._scores = np.empty(self._window)
-        self._present: str | None = "action_mask" if self._picks else None
-        self._sources = None
-
-    def _bind(self, observation: Observation) -> list[tuple[str, int | None]]:
-        """Entry and column of each name of the expression."""
-        known: dict[str, tuple[str, int | None]] = {}
-        for key, entry in observation.items():
-            shape = np.shape(entry)
-            if key.endswith("mask"):
-                continue
-            if shape in ((), (1,), (self._window,)):
-                known[key] = key, None
-            elif len(shape) == 2 and shape[0] == self._window:
-                known |= {f"{key}_{k}": (key, k) for k in range(shape[1])}
-        known |= self._exact
+        if self._picks:
+            interface.check_needs(repr(self.text), {"action_mask": True})
+        masks = ("action_mask",) if self._picks else ("job_mask", "task_mask")
+        self._present = next(key for key in masks if key in interface.entries)
+        known = self._known_columns(interface)
         for name in self.expression.names:
             if name not in known:
                 raise UnknownName("column of a score", name, known)
-        if self._present is None:
-            self._present = next(key for key in ("job_mask", "task_mask") if key in observation)
-        return [known[name] for name in self.expression.names]
+        self._sources = [known[name] for name in self.expression.names]
+        self._columns = np.empty((len(self._sources), self._window))
+        self._scores = np.empty(self._window)
+
+    def _known_columns(self, interface: Any) -> dict[str, tuple[str, int | None]]:
+        """Name -> entry of the observation, and its column."""
+        known: dict[str, tuple[str, int | None]] = {}
+        for key, shape in interface.entries.items():
+            if key.endswith("mask"):
+                continue
+            if tuple(shape) in ((), (1,), (self._window,)):
+                known[key] = key, None
+            elif len(shape) == 2 and shape[0] == self._window:
+                known |= {f"{key}_{k}": (key, k) for k in range(shape[1])}
+        for key, parameter in tokens_of(interface.problem).exact.items():
+            known |= {name: (key, k) for k, name in enumerate(interface.parameters[parameter])}
+        return known
 
     def __call__(self, observation: Observation) -> Any:
         """The next job, or the ranks of all jobs in [-1, 1] (0 for slots without a job)."""
-        if self._sources is None:
-            self._sources = self._bind(observation)
         for row, (key, column) in zip(self._columns, self._sources, strict=True):
             entry = observation[key]
             row[:] = entry if column is None else entry[:, column]
-        assert self._present is not None
         present = observation[self._present]
         best = score_rows(self._program, self._columns, self._stack, present, self._scores)
         if self._picks:

@@ -229,6 +229,8 @@ class Simulator(ABC):
         self.metric_names = tuple(metric.name for metric in self.measured)
         self._initialise()
         self._bind()
+        entries = {name: buffer.shape[1:] for name, buffer in self.observation.items()}
+        self.interface = dataclasses.replace(self.interface, entries=entries)
 
     def _configure(self, given: Mapping[str, Any]) -> None:
         """Set the fields of ``constants.config``: those given, and others by the parameters.

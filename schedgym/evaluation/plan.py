@@ -29,7 +29,7 @@ from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces.declaration import named_files
 from schedgym.traces.fetch import sha256
@@ -188,7 +188,7 @@ def resolve_policies(
     if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
         policies = [policies]
     pairs: list[tuple[str | None, Any]] = (
-        [(str(label), policy) for label, policy in policies.items()]
+        [(check_label(str(label)), policy) for label, policy in policies.items()]
         if isinstance(policies, Mapping)
         else [(None, policy) for policy in policies]
     )
@@ -202,10 +202,8 @@ def resolve_policies(
     for label, policy in pairs:
         if isinstance(policy, str):
             full = resolve_policy_name(policy, problem.name)
-            if not full.startswith(prefix):
-                raise InvalidParameter(f"policy {full!r} is not one of {problem.name}")
             short = full.removeprefix(prefix)
-            label = label or short
+            label = short if label is None else label
             own = unused.pop(label, {})
             if short in found:
                 built.tuned[label] = found[short]
@@ -240,6 +238,13 @@ def _kind_of(value: Any) -> str:
     return f"the {type(value).__name__} {name}" if name else f"an object of class {type(value).__name__}"
 
 
+def check_label(label: str) -> str:
+    """The label; InvalidParameter if tables would not show it as it is."""
+    if not label or label != one_line(label.strip()):
+        raise InvalidParameter(f"policies: a label is a line without blanks at its ends, got {label!r}")
+    return label
+
+
 def find_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
     """The one objective of all settings."""
     shared = [acting_parameters(problem, id, setting) for setting in settings]
@@ -252,9 +257,7 @@ def find_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, An
 
 def check_counts(episodes: int | None, seed: int) -> None:
     """Raise InvalidParameter for a number of episodes or a seed that no evaluation has."""
-    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
-        if name == "episodes" and value is None:
-            continue
+    for name, value, least in (("episodes", 1 if episodes is None else episodes, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
     if seed >= EVALUATION_SEEDS:

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.files import atomic_write, check_output
-from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env
-from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
+from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id, resolve_policies
 from schedgym.extras import require
 from schedgym.playing import steps
 
@@ -56,14 +55,10 @@ def record_episode(
         gymnasium.error.DependencyNotInstalled: without what the file needs.
     """
     problem, id = resolve_id(id)
-    name = policy if isinstance(policy, str) else str(getattr(policy, "name", ""))
-    if isinstance(policy, str):
-        name = resolve_policy_name(policy, problem.name)
-        policy = make_policy(name)
+    ((label, policy),) = resolve_policies(problem, id, [policy], {}, {}, ()).acting.items()
     used = acting_parameters(problem, id, parameters, policy)
     check_effects(parameters or {}, [used])
     env, path = make_env(id, used), Path(path)
-    label = name.removeprefix(f"{problem.name}/")
     check_output(path, MOVING)
     for what, value in (("seconds", seconds), ("rate", rate)):
         if not value > 0:
@@ -72,7 +67,7 @@ def record_episode(
     count = sum(1 for _ in steps(env, policy, seed=seed, label=label))
     chosen = set(np.linspace(0, count - 1, min(count, max(2, round(seconds * rate)))).astype(int).tolist())
     module = env.problem.module("render")
-    caption, end = f"{label} · {env.id}" if label else env.id, env.record().final_time
+    caption, end = f"{label} · {env.id}", env.record().final_time
     frames: list[Frame] = [
         module.render_rgb_array(env.simulator, 0, caption, end)
         for number, _ in enumerate(steps(env, policy, seed=seed, label=label))

@@ -44,6 +44,7 @@ from schedgym.evaluation.plan import (
     Line,
     Policies,
     Unit,
+    check_label,
     code_version,
     entrants,
     expand_grid,
@@ -222,6 +223,7 @@ def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
     """(label, policy) of each agent file."""
     found: list[tuple[str, Any]] = []
     for label, sources in experiment.agents.items():
+        check_label(label)
         seeds = set()
         for policy in importlib.import_module("schedgym.agents.agent_policy").agents_of(sources, id):
             seed = policy.agent.training_seed

@@ -86,8 +86,8 @@ class Trained:
         path: agent file.
         validation: mean objective of the validation episodes, weighted by domain, with its interval over the
             episodes.
-        change: of algorithm "cma": change of its fitness from the start's, or from that of the best of the
-            configuration's baselines; below 0 is better; None for others.
+        change: of algorithm "cma": of the objective from the start's, or from that of the best of the
+            configuration's baselines, as its ``fitness`` measures it; below 0 is better; None for others.
         seconds: time that the training took [s].
         steps: environment steps that it played.
     """

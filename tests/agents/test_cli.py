@@ -38,7 +38,7 @@ def test_train_show_and_compare(capsys, folder) -> None:
     train = ["train", ID, "--config", "small.yaml", "--set", "search.sigma=0.2", "--seed", "3"]
     assert cli.main([*train, "-o", "mine.npz"]) == 0
     told = capsys.readouterr().out
-    assert "generation     4" in told and "  fitness +0.0%\n" in told and "wrote mine.npz" in told
+    assert "generation     4" in told and "  change +0.0%\n" in told and "wrote mine.npz" in told
     assert sorted(path.name for path in folder.iterdir()) == ["mine.npz", "small.yaml"]
     agent = load_agent(folder / "mine.npz")
     command = f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --seed 3 -o mine.npz"

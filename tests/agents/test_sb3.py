@@ -223,10 +223,6 @@ def test_seeds() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'view'"):
-        sb3.make_vec_env(ID, views="pick")
-    with pytest.raises(InvalidParameter, match="num_envs"):
-        sb3.make_vec_env(ID, 0)
     with pytest.raises(InvalidParameter, match="SameStep"):
         sb3.SB3VecEnv(gym.make_vec(ID, 2))
     with pytest.raises(InvalidParameter, match="copies"):

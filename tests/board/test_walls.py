@@ -208,10 +208,12 @@ def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
 
 
 @pytest.mark.parametrize("candidate", some([HONEST, "bf-exec"]))
-def test_who_is_honest_plays_as_in_process(candidate, honest):
+def test_who_is_honest_plays_as_in_process(candidate, honest, monkeypatch):
+    made, make = [], walls.make_candidate  # here, so that kernels are kept
+    monkeypatch.setattr(walls, "make_candidate", lambda *given: made.append(given) or make(*given))
     run = play(candidate, INSTANCES)
     assert schedules(run) == honest  # the shortest task first, on the server where it fits best
-    assert run.decisions > 300 and run.seconds > 0
+    assert run.decisions > 300 and run.seconds > 0 and made == [(candidate, SUITE.id)]
 
 
 @pytest.mark.parametrize(
@@ -353,5 +355,5 @@ def test_what_is_no_candidate(text, reason, tmp_path):
         assert "must have shape (2,)" in play(f"{file}:Cheat", INSTANCES[:1]).played[0]
         return
     with pytest.raises(InvalidParameter) as raised:
-        play(f"{file}:Cheat", INSTANCES[:1])
+        play(text if text.startswith("score:") else f"{file}:Cheat", INSTANCES[:1])
     assert reason in str(raised.value)

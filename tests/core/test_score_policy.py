@@ -92,8 +92,9 @@ def test_the_score_of_an_id_is_not_that_of_another():
 def test_columns_of_a_score():
     for text in ("cpu", "demand_1", "clock", "waiting"):
         assert schedgym.score(QUEUE, text, episodes=1, parameters=BUSY) >= 0
+    interface = make_env(QUEUE, {"view": "pick", "action_mask": True}).interface
     with pytest.raises(UnknownName, match="unknown column of a score 'executon'; did you mean 'execution'"):
-        schedgym.score(QUEUE, "-executon", episodes=1)
+        make_policy("score: -executon", "queue-delay").reset(interface, None)
     with pytest.raises(InvalidParameter, match="schedgym/SingleJob-v0 has no view priority or pick"):
         schedgym.score("schedgym/SingleJob-v0", "load", episodes=1)
     with pytest.raises(InvalidParameter, match="is not arithmetic"):

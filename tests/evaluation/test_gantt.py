@@ -158,6 +158,9 @@ def test_moving_pictures_refuse_nonsense(tmp_path):
             schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **{name: value})
     with pytest.raises(InvalidParameter, match="must end in"):
         schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
+    for policy, text in ((len, "methods reset"), ("queue-delay/ff", "not one of flowtime")):
+        with pytest.raises(InvalidParameter, match=text):
+            schedgym.record_episode(FLOW, policy, tmp_path / "e.gif")
     assert not list(tmp_path.iterdir())
 
 
