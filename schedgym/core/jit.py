@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -80,7 +81,7 @@ class _Kernel(registry.CPUDispatcher):  # type: ignore[misc]
         refuses a kernel that would write to them.
         """
         writable = kinds if GUARD else tuple(map(_writable, kinds))
-        with COMPILATION.of(self.py_func.__module__), _uncollected():
+        with COMPILATION.of(self.py_func.__module__), _undisturbed():
             code = super().compile(writable)
         if kinds != writable:
             self.overloads[kinds] = self.overloads[writable]
@@ -100,15 +101,30 @@ def _writable(kind: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Compile without collecting garbage: what numba makes is kept, and looking through it takes a tenth."""
-    was_enabled = gc.isenabled()
+def _undisturbed() -> Iterator[None]:
+    """Compile without collecting garbage: what numba makes is kept, and looking through it takes a tenth.
+
+    What a signal's handler raises in a callback of LLVM, where Python drops it, is raised at the end.
+    """
+    was_enabled, before = gc.isenabled(), sys.unraisablehook
+    dropped: list[BaseException] = []
+
+    def note(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, (KeyboardInterrupt, SystemExit)):
+            dropped.append(unraisable.exc_value)
+        else:
+            before(unraisable)
+
     gc.disable()
+    sys.unraisablehook = note
     try:
         yield
     finally:
+        sys.unraisablehook = before
         if was_enabled:
             gc.enable()
+        if dropped:  # in the place of numba's error that there is no code
+            raise dropped[0]
 
 
 def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:

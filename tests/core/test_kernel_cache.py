@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import codegen
 
 from schedgym.core import kernel_cache
+from schedgym.core.jit import kernel
 from schedgym.core.kernel_cache import MAGIC
 from tests.evaluation.test_failing_disk import shim
 from tests.interpreted import results_of
@@ -79,6 +82,22 @@ def test_an_edit_whose_code_cannot_be_written_is_not_forgotten(tmp_path: Path) -
     assert use(tmp_path) == [[2, 1.0, 6], 0, []]
     assert use(tmp_path) == [[2, 1.0, 6], 3, []]
     assert len(files(tmp_path)) == 3 and not set(files(tmp_path)) & set(before), "old code is removed"
+
+
+def test_an_interrupt_in_a_callback_of_llvm_is_not_lost(interruptible, monkeypatch) -> None:
+    """Python drops what is raised there: the process went on, with code that was not kept."""
+
+    def interrupt(library: object, done: bool) -> None:
+        if done:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(
+        codegen.CPUCodeLibrary, "_compiled", property(lambda _: False, interrupt), raising=False
+    )
+    with pytest.raises(KeyboardInterrupt):
+        kernel(lambda x: x + 1)(1)
+    monkeypatch.undo()
+    assert kernel(lambda x: x + 1)(1) == 2
 
 
 @long
