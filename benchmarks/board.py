@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.board.candidate import PolicyBatch, make_candidate
+from schedgym.board.candidate import Expected, PolicyBatch, make_candidate
 from schedgym.board.suites import Instance, load_suite, suites
-from schedgym.board.walls import CandidateProcess, Limits, expected_of, play_batch, prepare
+from schedgym.board.walls import CandidateProcess, Limits, play_batch, prepare
 from schedgym.core.arrays import Flags
 from schedgym.core.simulator import Simulator
 from schedgym.evaluation.bench import chosen, finish
@@ -59,7 +59,8 @@ def play_here(candidate: str, batch: Sequence[Instance]) -> Cost:
     simulator = prepare(batch, acting)
     for place, policy in enumerate(policies):
         policy.reset(simulator.interface, np.random.default_rng(place))
-    own = PolicyBatch(policies, simulator.observation, simulator.scalars, expected_of(simulator))
+    expected = Expected(simulator.action_shape, simulator.continuous)
+    own = PolicyBatch(policies, simulator.observation, simulator.scalars, expected)
 
     def decide(live: Flags) -> Iterator[tuple[int, bytes, str]]:
         return ((index, own.decide(index), "") for index in np.flatnonzero(live).tolist())

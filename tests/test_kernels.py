@@ -351,7 +351,7 @@ def test_garbage_is_collected_again_after_compiling() -> None:
             (gc.enable if enabled else gc.disable)()
             during = []
             jit.kernel(lambda x: x + 3)(1)
-            with jit._uncollected():
+            with jit._undisturbed():
                 during.append(gc.isenabled())
             assert during == [False] and gc.isenabled() is enabled
     finally:

@@ -29,7 +29,7 @@ from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
-from schedgym.errors import InvalidParameter, UnknownName, one_line
+from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces.declaration import named_files
 from schedgym.traces.fetch import sha256
@@ -239,8 +239,8 @@ def _kind_of(value: Any) -> str:
 
 
 def check_label(label: str) -> str:
-    """The label; InvalidParameter if tables would not show it as it is."""
-    if not label or label != one_line(label.strip()):
+    """The label; InvalidParameter if it is none, or not one line."""
+    if not label or label != label.strip() or "\n" in label:
         raise InvalidParameter(f"policies: a label is a line without blanks at its ends, got {label!r}")
     return label
 
