@@ -13,27 +13,9 @@ pytest.importorskip("yaml", reason="needs the extra agents")
 import yaml
 
 from schedgym.agents.config import config_for, list_configs, load_config, make_config, shipped_config
-from tests.tables import table
+from tests.tables import entry, table
 
-CMA: dict[str, Any] = {
-    "id": "schedgym/PartialValue-v0",
-    "algorithm": "cma",
-    "view": "priority",
-    "parameters": {"window": "all"},
-    "scorer": {"hidden": 0, "skip": {"job": {"log total demand": -1.0}}},
-    "search": {"population": 16},
-}
-PPO: dict[str, Any] = {
-    "id": "schedgym/GeoAssign-v0",
-    "algorithm": "sb3-ppo",
-    "view": "pick",
-    "steps": 1000,
-    "num_envs": 4,
-    "checkpoint": 10,
-    "network": {"width": 8},
-    "ppo": {"target_kl": 0.1},
-    "imitation": {"policy": "swag"},
-}
+CMA, PPO = (entry(__file__, name) for name in ("CMA", "PPO"))
 
 
 def write(folder: Path, data: Any) -> Path:
