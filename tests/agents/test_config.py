@@ -79,14 +79,7 @@ def test_changes_of_a_command_line(tmp_path: Path) -> None:
         path, {"id": "schedgym/FlowtimePacking-v0", "parameters.servers": "16", "scorer": "{}"}
     )
     assert other.parameters["servers"] == "16"
-    for changes, message in (
-        ({"search.sigma": "x"}, "search.sigma: must be float, got 'x'"),
-        ({"search.sigma": "[1"}, "search.sigma: not YAML"),
-        ({"parameters.jobs": "x"}, "config.yaml: parameters.jobs: must be a whole number or 'all', got 'x'"),
-        ({"parameters.jbs": "3"}, "unknown parameter in parameters in config.yaml 'jbs'"),
-        ({"a.b.c": "3"}, "unknown field of a configuration in config.yaml 'a.b'"),
-        ({"sed": "3"}, "unknown field of a configuration in config.yaml 'sed'"),
-    ):
+    for changes, message in table(__file__, "test_changes_of_a_command_line"):
         with pytest.raises((InvalidParameter, UnknownName), match=message):
             load_config(path, changes)
 
