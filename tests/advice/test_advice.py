@@ -431,13 +431,7 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
     arguments = ["advise", "log.csv", "--machines", "m.csv", "--no-agent", "--n-jobs", "1"]
     assert cli.main([*arguments, "--where", "state=DONE|OLD", "--json", "o.json"]) == 0
     out = capsys.readouterr().out
-    for text in (
-        "log.csv: columns as given",
-        "offered load",
-        "bound",
-        "serves this cluster best",
-        "recorded",
-    ):
+    for text in table(__file__, "test_the_command_line"):
         assert text in out
     content = json.loads((tmp_path / "o.json").read_text())
     assert content["verdict"] in out.replace("\n", " ") and content["manifest"]["seeds"] == [0]
