@@ -520,11 +520,7 @@ def test_commands(log: Path, mine: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert inspect_trace(log, format=mine) == facts
     out.unlink()
     capsys.readouterr()
-    for arguments, message in (
-        (["--format", "none.yaml"], "none.yaml"),
-        (["--format", "slrm"], "unknown trace format 'slrm'; did you mean 'slurm'"),
-        ([], "log.csv:1: not a known trace format"),
-    ):
+    for arguments, message in table(__file__, "test_commands"):
         assert main(["trace", "inspect", str(log), *arguments, "--json", str(out)]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1 and not out.exists()
