@@ -14,11 +14,11 @@ def contents() -> dict[str, bytes | None]:
     return {path.name: path.read_bytes() if path.is_file() else None for path in Path().iterdir()}
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """Run a command that must be refused; return its line."""
     before = contents()
     capsys.readouterr()  # what other commands have said
-    assert cli.main(list(arguments)) == 2
+    assert cli.main([*map(str, arguments)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and contents() == before
     assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1, err

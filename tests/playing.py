@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
+from schedgym.core.workload_files import save_workload
 from schedgym.evaluation.episodes import Outcome, _check_rewards
 from schedgym.playing import steps
 from schedgym.testing import sample_action
@@ -38,6 +41,13 @@ class Acting(NamedTuple):
         if self.note is not None:
             self.note(observation, action)
         return action
+
+
+def environment_of(id: str, workload: Workload, folder: Path, **parameters: Any) -> Any:
+    """An environment whose every episode is the workload, from a file in the folder."""
+    path = folder / "workload.npz"
+    save_workload(workload, path)
+    return gym.make(id, workload=str(path), disable_env_checker=True, **parameters).unwrapped
 
 
 def play(

@@ -11,8 +11,12 @@ import yaml
 
 def table(file: str, test: str) -> list[Any]:
     """The cases of a test, from the YAML file with the name of the test's own file."""
-    cases = _read(Path(file).with_suffix(".yaml"))[test]
-    return [tuple(case) if isinstance(case, list) else case for case in cases]
+    return [tuple(case) if isinstance(case, list) else case for case in entry(file, test)]
+
+
+def entry(file: str, name: str) -> Any:
+    """What the same file says of a name, as it stands."""
+    return _read(Path(file).with_suffix(".yaml"))[name]
 
 
 def declared(name: str, file: str = "workloads") -> Any:

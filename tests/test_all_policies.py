@@ -367,12 +367,14 @@ class Sound:
         self.window, self.rng = interface.sizes["window"], rng
 
     def __call__(self, observation):
-        count = int(observation["task_mask"].sum())
-        for slot in range(count):
+        for slot in self.order(observation, int(observation["task_mask"].sum())):
             for server in range(len(observation["remaining"])):
                 if (observation["demand"][slot] <= observation["remaining"][server]).all():
                     return slot, server
         return self.window, 0
+
+    def order(self, observation, count: int):
+        return range(count)
 
 
 class Scribbling(Sound):
@@ -427,14 +429,8 @@ class Unpicklable(Sound):
 class Peeking(Sound):
     """Reads the execution times, which it does not declare to know."""
 
-    def __call__(self, observation):
-        count = int(observation["task_mask"].sum())
-        order = np.argsort(observation["execution"][:count], kind="stable")
-        for slot in order.tolist():
-            for server in range(len(observation["remaining"])):
-                if (observation["demand"][slot] <= observation["remaining"][server]).all():
-                    return slot, server
-        return self.window, 0
+    def order(self, observation, count: int):
+        return np.argsort(observation["execution"][:count], kind="stable").tolist()
 
 
 def check(factory, monkeypatch, **parameters: object) -> None:

@@ -24,6 +24,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem, sample_action
 from tests.long import WEEKLY, long, some, thinned
+from tests.tables import table
 
 
 def sizes(problem: Problem) -> dict[str, Any]:
@@ -245,18 +246,7 @@ def test_the_docstring_is_the_page(id: str) -> None:
     assert "\n" not in summary and "$" not in summary
     assert len(re.findall(r"[.!?](?=\s|$)", about)) >= 2, "two sentences on what it is, and when to use it"
     sections = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
-    for section in (
-        "Description",
-        "Action Space",
-        "Observation Space",
-        "Rewards",
-        "Starting State",
-        "Episode End",
-        "Arguments",
-        "Source",
-        "Deviations",
-        "Version History",
-    ):
+    for section in table(__file__, "test_the_docstring_is_the_page"):
         assert section in sections
     version = id.rpartition("-")[2]
     assert f"* {version}:" in page

@@ -13,6 +13,7 @@ import pytest
 import schedgym
 from tests.interpreted import python
 from tests.long import some
+from tests.tables import entry
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -94,19 +95,7 @@ def test_functions_are_short_and_take_few_parameters() -> None:
     assert not long
 
 
-#: files of more than LONGEST lines, and why they are not cut
-LONGEST = 900
-LONG_FILES = {
-    "schedgym/papers/guan2022/model.py": "the one exact model of the paper, in sections by its chapters",
-    "schedgym/papers/xu2021/model.py": "the one exact model of the paper, from one slot to whole schedules",
-    "schedgym/papers/zheng2016/model.py": "the one exact model of the paper, for both kinds of tasks",
-    "schedgym/problems/geo/dynamics.py": "the phases of one step, which share their arrays",
-    "schedgym/problems/flowtime/workload.py": "three kinds of jobs over one schema: generator, trace, checks",
-    "schedgym/problems/partial_value/rules.py": "the paper's algorithms, compiled against one another",
-    "schedgym/solvers/max_min.py": "one flow network, and the fair shares that are computed on it",
-    "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",
-    "schedgym/testing.py": "a public module: all checks that others import",
-}
+LONGEST, LONG_FILES = 900, entry(__file__, "LONG_FILES")
 
 
 def test_files_are_short_or_say_why_not() -> None:
@@ -211,17 +200,7 @@ def test_nothing_stands_beside_the_package() -> None:
     assert inside - {"__pycache__"} <= PACKAGE, f"not in the design: {sorted(inside - PACKAGE)}"
 
 
-#: what is done -> how the modules begin that it does not import
-LIGHT = {
-    "import schedgym": "torch numba pandas matplotlib scipy networkx joblib rich typer",
-    "import schedgym; schedgym.get_problem('queue-delay').parameters.build()": "numba",
-    "import schedgym.papers; schedgym.papers.list_claims()": "torch matplotlib pandas rich typer",
-    "import schedgym.traces.fetch; schedgym.traces.formats()": "numba pandas pooch requests torch",
-    "from schedgym.cli import main; main(['--help'])": "numba pandas matplotlib scipy torch joblib",
-    "import gymnasium, schedgym; gymnasium.make_vec('schedgym/QueueDelay-v0', num_envs=2).reset(seed=1)": (
-        "numba.cuda numba_cuda cuda. schedgym.core.cuda"
-    ),
-}
+LIGHT = entry(__file__, "LIGHT")
 
 
 @pytest.mark.parametrize("code", some(LIGHT, of=3))
@@ -253,9 +232,9 @@ def test_public_names() -> None:
         names = getattr(module, "__all__", [])
         assert not names or MODULES[name].name == "__init__.py", f"{name} has an __all__"
         assert len(set(names)) == len(names)
-        assert name == "schedgym" or not any(entry.startswith("_") for entry in names)
-        for entry in names:
-            assert hasattr(module, entry), f"{name}.__all__ names {entry}, which does not exist"
+        assert name == "schedgym" or not any(own.startswith("_") for own in names)
+        for own in names:
+            assert hasattr(module, own), f"{name}.__all__ names {own}, which does not exist"
 
 
 def test_every_module_is_found_and_imports() -> None:

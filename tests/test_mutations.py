@@ -55,6 +55,7 @@ from schedgym.errors import SchedgymError
 from schedgym.traces import JobTrace, Trace, inspect_trace, read_trace
 from tests.interpreted import python
 from tests.long import some
+from tests.tables import entry
 
 COUNT = int(os.environ.get("SCHEDGYM_FUZZ", "250"))
 ALL = 10_000  # from so many mutants on, views are drawn, too
@@ -895,21 +896,7 @@ class Sweeps(Texts):
     needed = (("name",), ("experiments",), ("experiments", "id"))
 
     def valid(self) -> list[Json]:
-        queue: Json = {
-            "id": "schedgym/QueueDelay-v0",
-            "preset": "small",
-            "parameters": {"servers": [4, 8], "load": 0.9, "window": 16},
-            "policies": {"mine": "ff-all", "fcfs": "fcfs"},
-            "agents": {"shipped": "pretrained"},
-        }
-        value: Json = {"id": "partial-value", "parameters": {"jobs": [4, 8]}, "policies": ["s-greedy"]}
-        slim: Json = {"id": "schedgym/GeoFair-v0", "agents": {"a": ["pretrained"]}}
-        head: Json = {"name": "load", "seeds": [0, 1, 2], "episodes": 20, "chunk": 5}
-        return [
-            {**head, "experiments": [queue]},
-            {**head, "experiments": [value, slim]},
-            {"name": "least", "experiments": [value]},
-        ]
+        return list(entry(__file__, "SWEEPS"))
 
     def read(self, paths: Paths) -> Any:
         from schedgym.evaluation.sweeps import load_spec
@@ -1099,34 +1086,13 @@ class Stores(Family):
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         column = draw.choice(columns)
         kind, name = draw.choice(rows)
-        value = draw.choice(
-            ("'x'", "''", "'[]'", "'{'", "NULL", "-1", "1e308", "9e999", "x'00'", "9223372036854775807")
-        )
-        statement, why = draw.choice(
-            [
-                (f"DROP {kind} {name}", None),
-                (f"DROP TABLE {table}", "a table is missing"),
-                (f"DELETE FROM {table}", None),
-                (f"UPDATE {table} SET {column} = {value}", None),
-                (f"UPDATE {table} SET {column} = {value} WHERE rowid = 2", None),
-                (f"UPDATE OR IGNORE {table} SET {column} = substr({column}, 2)", None),
-                (f"UPDATE {table} SET {column} = {column} || {column}", None),
-                (f"ALTER TABLE {table} RENAME COLUMN {column} TO other", "another schema"),
-                (f"ALTER TABLE {table} RENAME TO other", "a table is missing"),
-                (f"ALTER TABLE {table} ADD COLUMN other", "another schema"),
-                (f"PRAGMA user_version = {draw.choice(self.newer)}", "newer"),
-                (f"PRAGMA user_version = {draw.choice((1, 0, -1))}", "another schema"),
-                ("PRAGMA application_id = 1", "no store"),
-                ("PRAGMA journal_mode = WAL", None),
-                (
-                    "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE rowid = 2",
-                    None,
-                ),
-            ]
-        )
+        parts = {"table": table, "column": column, "kind": kind, "name": name}
+        parts["value"] = draw.choice(entry(__file__, "VALUES"))
+        parts |= {"newer": draw.choice(self.newer), "older": draw.choice((1, 0, -1))}
+        statement, why = draw.choice(entry(__file__, "STATEMENTS"))
         try:
             connection.execute("PRAGMA foreign_keys = OFF")
-            connection.executescript(statement)
+            connection.executescript(statement.format(**parts))
         except sqlite3.Error:
             return  # SQLite refuses it
         self.refuse = self.refuse or why

@@ -24,7 +24,7 @@ from schedgym.traces.base import Column
 from schedgym.traces.table import TableReader
 from tests.interpreted import python
 from tests.long import long
-from tests.tables import table
+from tests.tables import entry, table
 
 READERS = {
     "w.json": load_workload,
@@ -79,28 +79,6 @@ def test_commands_end_in_one_line(tmp_path, monkeypatch, capsys, command):
     assert "is not a regular file" in error and error.count("\n") == 1
 
 
-def values(arrival=(1, 1), last=1, count=1, demand=1):
-    """A workload of PartialValue: the deadline of its second job, tasks in a slot and in all, and demand."""
-    each = {"parallelism": count, "tasks": count, "demand": [demand], "utility": "log", "value": 1}
-    jobs = {name: [value] * 2 for name, value in each.items()}
-    jobs |= {"arrival": [*arrival], "deadline": [1, last]}
-    return {"problem": "partial-value", "jobs": jobs, "cluster": {"capacity": [count]}}
-
-
-def flowtimes(servers=(1,), server_memory=None, **jobs):
-    """A workload of FlowtimePacking."""
-    cluster = {"cpu": [*servers]} | ({} if server_memory is None else {"memory": server_memory})
-    fields = {"arrival": [0, 0], "processing": [1, 1], "cpu": [1, 1]} | jobs
-    return {"problem": "flowtime", "jobs": fields, "cluster": cluster}
-
-
-def phases(tasks, processing=1):
-    """A workload of FlowtimePacking whose second job has so many map tasks."""
-    jobs = {"map_tasks": [1, tasks], "map_processing": [1, processing], "map_cpu": [1, 1]}
-    jobs |= {f"reduce_{name}": [0, 0] for name in ("tasks", "processing", "cpu")}
-    return {"problem": "flowtime", "jobs": {"arrival": [0, 0], **jobs}, "cluster": {"cpu": [10**5]}}
-
-
 def sites(lists):
     """A workload of GeoAssign with a job per list of sites."""
     count = len(lists)
@@ -115,64 +93,12 @@ def tree(servers, **cluster):
     return {"problem": "single-job", "jobs": jobs, "cluster": {"cpu": [1] * servers, **cluster}}
 
 
+MANY = {name: [1] * 20_000 for name in ("arrival", "processing", "cpu")}
 LARGE = {
-    "a late arrival": (
-        "PartialValue",
-        "fifo",
-        values((1, 10**6), 10**6),
-        "jobs.deadline[1]: 2 jobs may take",
-    ),
-    "a later one": ("PartialValue", "fifo", values((1, 10**9), 10**9), "jobs.deadline[1]: 2 jobs may take"),
-    "a long job": (
-        "PartialValue",
-        "fifo",
-        values(last=10**9),
-        "jobs.deadline[1]: 2 jobs may take 102000 slots",
-    ),
-    "whole tasks": (
-        *("PartialValue", "m-greedy --set model=discrete"),
-        values(last=2, count=10**9),
-        "jobs.tasks[1]: 2 jobs may have 10200000 whole tasks that fit in their slots, and these have 3000000",
-    ),
-    "tasks without demand": (
-        *("PartialValue", "primal-dual --set model=discrete"),
-        values(last=2, count=10**12, demand=0),
-        "jobs.tasks[1]: 2 jobs may have 10200000 whole tasks",
-    ),
-    "many slots": (
-        *("FlowtimePacking", "srpt"),
-        flowtimes(processing=[1, 10**6]),
-        "jobs.processing[1]: 2 jobs may take 102000 slots, and these need up to 1000001, got 1000000",
-    ),
-    "many cores": (
-        "FlowtimePacking",
-        "srpt",
-        flowtimes(cpu=[1, 10**6]),
-        "and these need up to 1000001, got 1",
-    ),
-    "few declared cores": (
-        *("FlowtimePacking", "srpt --set estimation=under"),
-        flowtimes([10**6], cpu=[1, 10**6], declared_cpu=[1, 1]),
-        "jobs.processing[1]: 2 jobs may take 102000 slots, and these need up to 1000001, got 1",
-    ),
-    "few cores with the memory": (
-        *("FlowtimePacking", "srpt --set kind=2d"),
-        flowtimes([10**6, 1], [1, 9], cpu=[1, 10**6], memory=[1, 9]),
-        "jobs.processing[1]: 2 jobs may take 102000 slots, and these need up to 1000001, got 1",
-    ),
-    "many tasks": (
-        *("FlowtimePacking", "srpt --set kind=mapreduce"),
-        phases(10**7 - 1),
-        "jobs.map_tasks[1]: 2 jobs may have 12000 tasks in all, and these have 10000000, got 9999999",
-    ),
-    "long tasks": (
-        *("FlowtimePacking", "srpt --set kind=mapreduce"),
-        phases(2, 10**6),
-        "jobs.map_processing[1]: 2 jobs may take 102000 slots",
-    ),
+    **entry(__file__, "LARGE"),
     "jobs by servers": (
         *("FlowtimePacking", "srpt"),
-        flowtimes([1] * 20_000, **{name: [1] * 20_000 for name in ("arrival", "processing", "cpu")}),
+        {"problem": "flowtime", "jobs": MANY, "cluster": {"cpu": [1] * 20_000}},
         "GiB, more than 4 (most of it for rows.held)",
     ),
     "one long list": (

@@ -26,7 +26,7 @@ from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
 from tests.commands import refused
 from tests.long import long, some, weekly
-from tests.tables import table
+from tests.tables import entry, table
 
 PROBLEM = get_problem("queue-delay")
 QUICK = {"agent": False, "n_jobs": 1, "progress": False}
@@ -387,44 +387,15 @@ def test_a_table_that_only_looks_like_a_format_is_read_by_its_names(tmp_path):
 # public traces ---------------------------------------------------------------------------------
 
 DATA = os.environ.get("SCHEDGYM_DATA", "")
-DLRM, PODS, NODES, LLM = (
-    Path(DATA) / name
-    for name in (
-        *("disaggregated_DLRM_trace.csv", "openb_pod_list_default.csv", "openb_node_list_all_node.csv"),
-        "AzureLLMInferenceTrace_code.csv",
-    )
-)
+PUBLIC = entry(__file__, "test_public_traces")
 
 
 @long
 @pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
-@pytest.mark.parametrize(
-    ("path", "given", "read", "verdict"),
-    [
-        (
-            DLRM,
-            {"servers": 240, "cpus": 192, "memory": 1024},
-            ("of which 12374 are jobs", "7280 rows: creation_time empty (first in line 2)", "cpus 67.2%"),
-            "bf-exec serves this cluster best",
-        ),
-        (
-            PODS,
-            {"machines": NODES},
-            ("of which 8151 are jobs", "1 row: execution <= 0 (first in line 7287)", "1523 machines"),
-            "Next to nothing waits at the log's own load (0.231% of the gpus), whatever the policy; nor at 4 "
-            "times that load, under fcfs, and all its jobs at once would take 98% of the gpus.",
-        ),
-        (
-            LLM,
-            {"servers": 2, "columns": "duration=0.02*GeneratedTokens"},
-            ("of which 8819 are jobs", "from 2023-11-16 18:17:03 UTC", "cpus 71.6%"),
-            "bf-exec serves this cluster best",
-        ),
-    ],
-    ids=["DLRM", "pods", "LLM"],
-)
-def test_public_traces(path, given, read, verdict):
-    found = schedgym.advise(path, **given, **QUICK)
+@pytest.mark.parametrize(("name", "given", "read", "verdict"), PUBLIC.values(), ids=PUBLIC)
+def test_public_traces(monkeypatch, name, given, read, verdict):
+    monkeypatch.chdir(DATA)
+    found = schedgym.advise(Path(name), **given, **QUICK)
     for part in read:
         assert part in "\n".join(found.read)
     assert found.verdict.startswith(verdict)
@@ -460,13 +431,7 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
     arguments = ["advise", "log.csv", "--machines", "m.csv", "--no-agent", "--n-jobs", "1"]
     assert cli.main([*arguments, "--where", "state=DONE|OLD", "--json", "o.json"]) == 0
     out = capsys.readouterr().out
-    for text in (
-        "log.csv: columns as given",
-        "offered load",
-        "bound",
-        "serves this cluster best",
-        "recorded",
-    ):
+    for text in table(__file__, "test_the_command_line"):
         assert text in out
     content = json.loads((tmp_path / "o.json").read_text())
     assert content["verdict"] in out.replace("\n", " ") and content["manifest"]["seeds"] == [0]

@@ -16,9 +16,15 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import inspect_trace, read_trace
 from schedgym.traces.machines import place
 from schedgym.traces.units import epoch_unit
+from tests.commands import refused
 
 RUN = ("--no-agent", "--n-jobs", "1")
 CLOCK = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 def times(count=200, gap=60.0, length=600.0, wait=30.0, seed=0):
@@ -39,14 +45,6 @@ def advise(capsys, path, *more):
     """What the command prints, which must end with status 0."""
     assert cli.main(["advise", str(path), *RUN, *more]) == 0, capsys.readouterr().err
     return " ".join(capsys.readouterr().out.split())
-
-
-def refused(capsys, *arguments):
-    """The line with which a command ends with status 2."""
-    assert cli.main([str(one) for one in arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and captured.err.count("\n") == 1
-    return captured.err.strip()
 
 
 def said_gpus(advice):
@@ -237,7 +235,7 @@ def test_a_log_of_gpus_is_read_as_one(tmp_path, capsys, make):
     row = 1 + next(i for i, row in enumerate(bad.splitlines()) if "gpu=x" in row or ",vc,x," in row)
     column = "AllocTRES.gres/gpu" if make is sacct else "gpu_num"
     line = refused(capsys, "advise", path, *RUN, *machines)
-    assert line == f"error: {path}:{row}: {column}: must be a number, got 'x'"
+    assert line == f"error: {path}:{row}: {column}: must be a number, got 'x'\n"
 
 
 def test_jobs_with_more_gpus_than_a_machine_run_on_one_pool():

@@ -1,7 +1,8 @@
 """The columns of every problem in numpy, written anew from their names, to test the compiled ones with.
 
 Each function gets the tokens of a batch of observations, one row after the other (:class:`TokenRows`), and
-returns the name and the float32 values of each column.
+returns the values of columns and factors by their names. ``columns.yaml`` lists the columns of each set; one
+called "a * b" is the product of a and b.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.columns import names_of
 from schedgym.core.tokens import TokenSet
 from schedgym.papers.zheng2016.concave import divide_slot
 from schedgym.problems.flowtime import columns as flowtime
@@ -21,8 +21,10 @@ from schedgym.problems.parallel_jct import columns as parallel_jct
 from schedgym.problems.partial_value import columns as partial_value
 from schedgym.problems.queue_delay import columns as queue_delay
 from schedgym.solvers.dual_prices import SlotJobs
+from tests.tables import declared
 
-Columns = list[tuple[str, Any]]
+Values = dict[str, Any]
+NAMES = declared("agents", "columns")
 EDGE = np.float32(1e-5)
 
 
@@ -60,9 +62,19 @@ class TokenRows:
         index: Any = self.env if key == "globals" else self.places[key]
         return np.asarray(self.observation[key][index].T)
 
-    def plain(self) -> Columns:
-        """The features of the tokens as they are."""
-        return [(f"{key} {i}", column) for key in self.places for i, column in enumerate(self[key])]
+    def columns(self, problem: str, name: str) -> list[tuple[str, Any]]:
+        """The name and the values of each column; of a set that is not here, the features as they are."""
+        if (problem, name) not in VALUES:
+            return [(f"{key} {i}", column) for key in self.places for i, column in enumerate(self[key])]
+        values = VALUES[problem, name](self)
+        return [(column, product(values, column.split(" * "))) for column in NAMES[problem][name]]
+
+
+def product(values: Values, parts: list[str]) -> Any:
+    """A column, or the product of its parts; a factor that is no column of its name stands as "name *"."""
+    if len(parts) == 1:
+        return values[parts[0]]
+    return np.prod([values.get(f"{part} *", values.get(part)) for part in parts], axis=0)
 
 
 def log_odds(share: Any) -> Any:
@@ -94,55 +106,44 @@ def flowtime_measures(rows: TokenRows) -> Any:
     return [measure[rows.env] for measure in measures]
 
 
-def flowtime_job_columns(rows: TokenRows) -> Columns:
+def flowtime_job_columns(rows: TokenRows) -> Values:
     jobs = rows["jobs"]
     age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: flowtime.JOB_FEATURES]
     log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
-    log_left, log_work = log_odds(left), log_odds(work)
     memory_all, core_price, memory_price, mean_work, pressure, several = flowtime_measures(rows)
-    with_memory = (memory_all > 0).astype(np.float64)
     need = unscaled(demand, 1.0) + 1e-6
     room = memory / np.where(memory_all > 0, memory_all, 1.0)
     slots = unscaled(age, flowtime.SLOT_SCALE) + unscaled(left, flowtime.SLOT_SCALE)
-    main = {"log work left": log_work, "log slots left": log_left, "log demand": log_demand}
-    main |= {"log memory": np.log(room + 1e-6), "log age": log_age, "log flowtime": np.log(slots + 1e-6)}
-    crowded = ("log work left", "log slots left", "log demand", "log flowtime")
-    both = ("log work left", "log slots left", "log memory", "log age")
-    split = ("log slots left", "log demand", "log age", "log flowtime")
-    linear = 2.0 * rows["globals"][4] - 1.0
-    of_linear = ("log work left", "log slots left", "log demand", "log flowtime")
-    return [
-        ("log work left", log_work),
-        ("log slots left", log_left),
-        ("log processing", log_length),
-        ("log demand", log_demand),
-        ("log volume", log_length + log_demand),
-        ("log age", log_age),
-        ("age", age),
-        ("cap", cap),
-        ("memory", memory),
-        ("held", held),
-        ("granted", granted),
-        ("held all", (held > 0).astype(np.float32)),
-        ("second phase", phase),
-        ("log slowdown", log_age - log_length),
-        ("last slot", (left < np.float32(1.01 / (1.01 + flowtime.SLOT_SCALE))).astype(np.float32)),
-        ("log dominant", np.log(np.maximum(need, room))),
-        ("log priced demand", np.log(core_price * need + memory_price * room + 1e-6)),
-        ("log tasks", np.log(np.maximum(cap, need) / need)),
-        ("work share", unscaled(work, flowtime.WORK_SCALE) / mean_work),
-        ("log flowtime", main["log flowtime"]),
-        *((f"memory * {name}", with_memory * main[name]) for name in main if name != "log slots left"),
-        *((f"pressure * {name}", pressure * main[name]) for name in crowded),
-        *((f"pressure * memory * {name}", pressure * with_memory * main[name]) for name in both),
-        *((f"tasks * {name}", several * main[name]) for name in split),
-        *((f"linear * {name}", linear * main[name]) for name in of_linear),
-        *((f"linear * memory * {name}", linear * with_memory * main[name]) for name in (both[0], both[2])),
-        ("linear * tasks * log slots left", linear * several * main["log slots left"]),
-    ]
+    return {
+        "log work left": log_odds(work),
+        "log slots left": log_odds(left),
+        "log demand": log_demand,
+        "log memory": np.log(room + 1e-6),
+        "log age": log_age,
+        "log flowtime": np.log(slots + 1e-6),
+        "log processing": log_length,
+        "log volume": log_length + log_demand,
+        "age": age,
+        "cap": cap,
+        "memory": memory,
+        "held": held,
+        "granted": granted,
+        "held all": (held > 0).astype(np.float32),
+        "second phase": phase,
+        "log slowdown": log_age - log_length,
+        "last slot": (left < np.float32(1.01 / (1.01 + flowtime.SLOT_SCALE))).astype(np.float32),
+        "log dominant": np.log(np.maximum(need, room)),
+        "log priced demand": np.log(core_price * need + memory_price * room + 1e-6),
+        "log tasks": np.log(np.maximum(cap, need) / need),
+        "work share": unscaled(work, flowtime.WORK_SCALE) / mean_work,
+        "memory *": (memory_all > 0).astype(np.float64),
+        "pressure": pressure,
+        "tasks": several,
+        "linear": 2.0 * rows["globals"][4] - 1.0,
+    }
 
 
-def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
+def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Values:
     observation, env = rows.observation, rows.env
     jobs, sites = rows["jobs"], observation["sites"]
     count = sites.shape[1]
@@ -166,24 +167,24 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     estimate = np.maximum(np.where(ended > 0, unscaled(duration, geo.AGE_SCALE), unknown), 1e-6)
     work = estimate * unscaled(unfinished, geo.COUNT_SCALE)
     work -= np.minimum(run, estimate) * unscaled(running, geo.COUNT_SCALE)
-    return [
-        ("log unfinished", log_odds(unfinished)),
-        ("log waiting", log_odds(waiting)),
-        ("log running", np.log1p(unscaled(running, geo.COUNT_SCALE))),
-        ("log age", np.log1p(unscaled(age, geo.AGE_SCALE))),
-        ("age", age),
-        ("new", new),
-        ("log bottleneck", np.log1p(share.max(axis=1))),
-        ("log largest group", np.log1p(by_group.max(axis=0))),
-        ("contention", (mine * load[env]).sum(axis=1) / total),
-        ("worst contention", np.log1p(np.where(mine > 0, load[env], 0.0).max(axis=1))),
-        ("waiting share", waiting / np.maximum(unfinished, 1e-6)),
-        ("log able here", np.log1p(unscaled(able, geo.COUNT_SCALE))),
-        ("log here", np.log1p(unscaled(here, geo.COUNT_SCALE))),
-        ("known", (ended > 0).astype(np.float32)),
-        ("log duration", np.log(estimate / typical)),
-        ("log work", np.log(np.maximum(work, 1e-6) / typical)),
-    ]
+    return {
+        "log unfinished": log_odds(unfinished),
+        "log waiting": log_odds(waiting),
+        "log running": np.log1p(unscaled(running, geo.COUNT_SCALE)),
+        "log age": np.log1p(unscaled(age, geo.AGE_SCALE)),
+        "age": age,
+        "new": new,
+        "log bottleneck": np.log1p(share.max(axis=1)),
+        "log largest group": np.log1p(by_group.max(axis=0)),
+        "contention": (mine * load[env]).sum(axis=1) / total,
+        "worst contention": np.log1p(np.where(mine > 0, load[env], 0.0).max(axis=1)),
+        "waiting share": waiting / np.maximum(unfinished, 1e-6),
+        "log able here": np.log1p(unscaled(able, geo.COUNT_SCALE)),
+        "log here": np.log1p(unscaled(here, geo.COUNT_SCALE)),
+        "known": (ended > 0).astype(np.float32),
+        "log duration": np.log(estimate / typical),
+        "log work": np.log(np.maximum(work, 1e-6) / typical),
+    }
 
 
 def parallel_jct_measures(rows: TokenRows) -> Any:
@@ -199,13 +200,11 @@ def parallel_jct_measures(rows: TokenRows) -> Any:
     whole = {"available": about[:, 3], "idle": (servers[:, :, 2] == 0).mean(axis=1)}
     whole |= {"crowd": np.log1p(running / count), "pressure": np.log1p(tasks / count)}
     whole["log offered"] = log_odds(about[:, 13])
-    for name in ("available", "idle"):
-        whole[f"pressure * {name}"] = whole["pressure"] * whole[name]
     shared = {name: values[env] for name, values in whole.items()}
     return shared, log_odds(about[:, 11])[env], unscaled(about[:, 12], 1.0)[env]
 
 
-def parallel_jct_job_columns(rows: TokenRows) -> Columns:
+def parallel_jct_job_columns(rows: TokenRows) -> Values:
     age, tasks, load, energy, failed, bound, _ = rows["jobs"]
     servers, env = rows.observation["servers"], rows.env
     # share of all vCPU that n tasks can have at most on n servers
@@ -218,81 +217,60 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
     waited = np.log1p(unscaled(age, parallel_jct.TIME_SCALE))
     shared, mean, deviation = parallel_jct_measures(rows)
     count = most.shape[1]
-    of_job = {"z load": (log_load - mean) / np.maximum(deviation, 0.1), "relative time": alone - mean}
-    of_job["log wait"] = np.log1p(unscaled(age, parallel_jct.TIME_SCALE) / (100.0 * np.exp(mean)))
-    of_job["stretch"] = np.log(own + EDGE) - np.log(np.minimum(number, count) / count)
-    both, fixed = {**of_job, "energy": energy}, 1.0 - rows["globals"][14]
-    return [
-        ("log bound", log_bound),
-        ("log time", alone),
-        ("log load", log_load),
-        ("log tasks", log_odds(tasks)),
-        ("log age", waited),
-        ("age", age),
-        ("energy", energy),
-        ("log slowdown", waited - alone),
-        ("available * log time", rows["globals"][3] * alone),
-        ("available * log load", rows["globals"][3] * log_load),
-        *of_job.items(),
-        ("spread", np.log(number / count)),
-        *shared.items(),
-        *(
-            (f"{factor} * {name}", shared[factor] * values)
-            for factor in ("pressure", "available")
-            for name, values in both.items()
-        ),
-        ("idle * energy", shared["idle"] * energy),
-        ("fixed", fixed),
-        ("fixed * available", fixed * shared["available"]),
-        *((f"fixed * {name}", fixed * both[name]) for name in ("relative time", "energy")),
-    ]
+    return {
+        **shared,
+        "log bound": log_bound,
+        "log time": alone,
+        "log load": log_load,
+        "log tasks": log_odds(tasks),
+        "log age": waited,
+        "age": age,
+        "energy": energy,
+        "log slowdown": waited - alone,
+        "z load": (log_load - mean) / np.maximum(deviation, 0.1),
+        "relative time": alone - mean,
+        "log wait": np.log1p(unscaled(age, parallel_jct.TIME_SCALE) / (100.0 * np.exp(mean))),
+        "stretch": np.log(own + EDGE) - np.log(np.minimum(number, count) / count),
+        "spread": np.log(number / count),
+        "fixed": 1.0 - rows["globals"][14],
+    }
 
 
-def partial_value_job_columns(rows: TokenRows) -> Columns:
+def partial_value_job_columns(rows: TokenRows) -> Values:
     jobs = rows["jobs"]
     value, served, most, left, marginal, density, dominant = jobs[:7]
     demand = unscaled(jobs[partial_value.JOB_FEATURES :], partial_value.SHARE_SCALE) + np.float32(
         1e-6
     )  # [m, T] shares of the capacity
     load = unscaled(rows.observation["resources"][:, :, 0], 1.0)[rows.env].T + np.float32(1e-6)
-    columns = [
-        ("log value", log_odds(value)),
-        ("served", served),
-        ("log cap", log_odds(most)),
-        ("log slots left", np.log(unscaled(left, partial_value.SLOT_SCALE) + 1.0)),
-        ("slots left", left),
-        ("last slot", (left < 0.01).astype(np.float32)),
-        ("log marginal", log_odds(marginal)),
-        ("log density", log_odds(density)),
-        ("dominant", dominant),
-        ("log dominant", np.log(demand.max(axis=0))),
-        ("log total demand", np.log(demand.sum(axis=0))),
-    ]
+    values = {
+        "log value": log_odds(value),
+        "served": served,
+        "log cap": log_odds(most),
+        "log slots left": np.log(unscaled(left, partial_value.SLOT_SCALE) + 1.0),
+        "slots left": left,
+        "last slot": (left < 0.01).astype(np.float32),
+        "log marginal": log_odds(marginal),
+        "log density": log_odds(density),
+        "dominant": dominant,
+        "log dominant": np.log(demand.max(axis=0)),
+        "log total demand": np.log(demand.sum(axis=0)),
+        "linear": jobs[7],
+        "whole": rows["globals"][3],
+        "contention": np.log(load.max(axis=0)),
+    }
     for power in (1.0, 4.0):
         weight = load**power
         priced = (demand * weight).sum(axis=0) / weight.sum(axis=0)
-        columns.append((f"log demand at load^{power:g}", np.log(priced)))
+        values[f"log demand at load^{power:g}"] = np.log(priced)
     prices = partial_value_prices(rows)[rows.env].T
     prices = np.where(prices.sum(axis=0) > 0, prices, load)
-    sold = np.log((demand * prices).sum(axis=0) / prices.sum(axis=0) + 1e-6)
-    named, linear, whole = dict(columns), jobs[7], rows["globals"][3]
-    slots, seen = named["log slots left"], rows.observation["jobs"]
+    values["log demand at dual prices"] = np.log((demand * prices).sum(axis=0) / prices.sum(axis=0) + 1e-6)
+    seen = rows.observation["jobs"]
     there = seen[:, :, 0] > 0
     patience = np.log(unscaled(seen[:, :, 3].astype(np.float64), partial_value.SLOT_SCALE) + 1.0) * there
-    patience = (patience.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[rows.env]
-    return [
-        *columns,
-        ("log demand at dual prices", sold),
-        ("linear * log demand at dual prices", linear * sold),
-        ("linear * log slots left", linear * slots),
-        ("whole * log dominant", whole * named["log dominant"]),
-        ("whole * log demand at dual prices", whole * sold),
-        ("contention * log slots left", np.log(load.max(axis=0)) * slots),
-        ("patience * log slots left", patience * slots),
-        ("patience * last slot", patience * named["last slot"]),
-        ("patience * log demand at dual prices", patience * sold),
-        ("patience * log demand at load^1", patience * named["log demand at load^1"]),
-    ]
+    values["patience"] = (patience.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[rows.env]
+    return values
 
 
 def partial_value_prices(rows: TokenRows) -> Any:
@@ -313,9 +291,9 @@ def partial_value_prices(rows: TokenRows) -> Any:
     return np.array(found)
 
 
-def partial_value_resource_columns(rows: TokenRows) -> Columns:
+def partial_value_resource_columns(rows: TokenRows) -> Values:
     load, seen = rows["resources"]
-    return [("log load", log_odds(load)), ("load", load), ("seen", seen)]
+    return {"log load": log_odds(load), "load": load, "seen": seen}
 
 
 def queue_delay_resources(rows: TokenRows) -> tuple[Any, Any, Any]:
@@ -326,7 +304,7 @@ def queue_delay_resources(rows: TokenRows) -> tuple[Any, Any, Any]:
     return demand, servers[:, :, :count], servers[:, :, count : 2 * count]
 
 
-def queue_delay_task_columns(rows: TokenRows) -> Columns:
+def queue_delay_task_columns(rows: TokenRows) -> Values:
     demand, capacity, free = queue_delay_resources(rows)
     log_execution, waiting, arriving = rows["tasks"][len(demand) :].astype(np.float64)
     about = rows.observation["globals"].astype(np.float64)
@@ -351,27 +329,21 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
     shared = {name: values[rows.env].astype(np.float64) for name, values in whole.items()}
     mean, deviation = about[rows.env, 5:7].T * queue_delay.LOG_DAY
     execution, waited = log_execution * queue_delay.LOG_DAY, unscaled(waiting, queue_delay.WAITING_SCALE)
-    own = {
+    return {
+        **shared,
+        "arrival": 1.0 - shared["completion"],
+        "log execution": execution,
+        "slowdown": np.log1p(waited) - execution,
         "arriving": arriving,
         "z execution": (execution - mean) / np.maximum(deviation, 0.1),
         "log wait": np.log1p(waited / np.exp(mean)),
+        "log demand": np.log(demand.max(axis=0) + EDGE),
         "log priced demand": np.log((prices[rows.env].T * demand).sum(axis=0) + EDGE),
+        "spread": np.ptp(demand, axis=0),
     }
-    values = {**own, **shared, "arrival": 1.0 - shared["completion"]}
-    products = [name for name in names_of(queue_delay.TaskColumns) if " * " in name]
-    return [
-        ("log execution", execution),
-        ("slowdown", np.log1p(waited) - execution),
-        *list(own.items())[:3],
-        ("log demand", np.log(demand.max(axis=0) + EDGE)),
-        ("log priced demand", own["log priced demand"]),
-        ("spread", np.ptp(demand, axis=0)),
-        *shared.items(),
-        *((name, np.prod([values[part] for part in name.split(" * ")], axis=0)) for name in products),
-    ]
 
 
-def queue_delay_fit(rows: TokenRows, server: Any) -> Columns:
+def queue_delay_fit(rows: TokenRows, server: Any) -> Values:
     """How the tasks fit servers; ``server``: that of each row, [T], -1 for none."""
     demand, capacity, free = (array.T if array.ndim == 2 else array for array in queue_delay_resources(rows))
     there = (capacity[rows.env, server] > 0) & (server >= 0)[:, np.newaxis]
@@ -379,12 +351,12 @@ def queue_delay_fit(rows: TokenRows, server: Any) -> Columns:
     left = np.maximum(free - demand, 0.0) * there
     least = np.where(there, left, np.inf).min(axis=1)
     least = np.where(there.any(axis=1), least, 0.0)
-    return [
-        ("dot", (demand * free * there).sum(axis=1) / count),
-        ("left norm", np.sqrt((left**2).sum(axis=1) / count)),
-        ("left least", least),
-        ("left uneven", left.max(axis=1) - least),
-    ]
+    return {
+        "dot": (demand * free * there).sum(axis=1) / count,
+        "left norm": np.sqrt((left**2).sum(axis=1) / count),
+        "left least": least,
+        "left uneven": left.max(axis=1) - least,
+    }
 
 
 def queue_delay_released(rows: TokenRows) -> Any:
@@ -393,109 +365,89 @@ def queue_delay_released(rows: TokenRows) -> Any:
     return np.where(released.max(axis=1) > 0, released.argmax(axis=1), -1)[rows.env]
 
 
-def queue_delay_pick_columns(rows: TokenRows) -> Columns:
-    return [*queue_delay_task_columns(rows), *queue_delay_fit(rows, queue_delay_released(rows))]
+def queue_delay_pick_columns(rows: TokenRows) -> Values:
+    return queue_delay_task_columns(rows) | queue_delay_fit(rows, queue_delay_released(rows))
 
 
-def queue_delay_server_columns(rows: TokenRows) -> Columns:
+def queue_delay_server_columns(rows: TokenRows) -> Values:
     _, capacity, free = queue_delay_resources(rows)
     server = rows.places["servers"][1]
     capacity, free = capacity[rows.env, server], free[rows.env, server]
     there = capacity > 0
     least, most = np.where(there, free, np.inf).min(axis=1), free.max(axis=1)
-    return [
-        ("capacity", capacity.sum(axis=1) / np.maximum(there.sum(axis=1), 1)),
-        ("idle", (free >= capacity).all(axis=1)),
-        ("free share", np.where(there, free / np.where(there, capacity, 1.0), 1.0).min(axis=1)),
-        ("free least", np.minimum(least, most)),
-        ("free uneven", most - np.minimum(least, most)),
-    ]
+    return {
+        "capacity": capacity.sum(axis=1) / np.maximum(there.sum(axis=1), 1),
+        "idle": (free >= capacity).all(axis=1),
+        "free share": np.where(there, free / np.where(there, capacity, 1.0), 1.0).min(axis=1),
+        "free least": np.minimum(least, most),
+        "free uneven": most - np.minimum(least, most),
+    }
 
 
-def queue_delay_placement_columns(rows: TokenRows) -> Columns:
-    tasks, server = queue_delay_task_columns(rows), rows.places["servers"][1]
-    fit, own, by_name = queue_delay_fit(rows, server), dict(queue_delay_server_columns(rows)), dict(tasks)
-    by_name["arrival"] = 1.0 - by_name["completion"]
-    factors = ("arrival", "completion", "quiet")
-    return [
-        *tasks,
-        ("calm * left norm", by_name["calm"] * dict(fit)["left norm"]),
-        *((f"{factor} * {name}", by_name[factor] * value) for factor in factors for name, value in fit),
-        ("released", server == queue_delay_released(rows)),
-        *((name, own[name]) for name in ("idle", "free share")),
-    ]
+def queue_delay_placement_columns(rows: TokenRows) -> Values:
+    server = rows.places["servers"][1]
+    values = queue_delay_task_columns(rows) | queue_delay_fit(rows, server)
+    return values | queue_delay_server_columns(rows) | {"released": server == queue_delay_released(rows)}
 
 
-def single_job_place_columns(rows: TokenRows) -> Columns:
+def single_job_place_columns(rows: TokenRows) -> Values:
     limit, before, pull, efficiency, after, energy, legal = rows["servers"]
     whole = rows["globals"]
-    return [
-        ("time after", after),
-        ("energy share", energy),
-        ("time before", before),
-        ("pull", pull),
-        ("limit", limit),
-        ("efficiency", efficiency),
-        ("log time after", log_odds(after)),
-        ("log time before", log_odds(before)),
-        ("log pull", log_odds(pull)),
-        ("longer", np.maximum(after - whole[1], 0.0)),
-        ("energy share * load", energy * whole[6]),
-        ("energy share * spare", energy * whole[3]),
-        ("energy share * progress", energy * whole[0]),
-        ("time after * load", after * whole[6]),
-        ("pull * load", pull * whole[6]),
-    ]
+    return {
+        "time after": after,
+        "energy share": energy,
+        "time before": before,
+        "pull": pull,
+        "limit": limit,
+        "efficiency": efficiency,
+        "log time after": log_odds(after),
+        "log time before": log_odds(before),
+        "log pull": log_odds(pull),
+        "longer": np.maximum(after - whole[1], 0.0),
+        "progress": whole[0],
+        "spare": whole[3],
+        "load": whole[6],
+    }
 
 
-def single_job_pair_columns(rows: TokenRows) -> Columns:
+def single_job_pair_columns(rows: TokenRows) -> Values:
     efficiency, time, energy = rows["pairs"]
     load, best, mean, near, _, longest, own, own_time = rows["jobs"]
     limit, server_time, _ = rows["servers"][:3]
-    spare = rows["globals"][3]
     # energy of a move per load that it takes from the longest group: own over new efficiency, less 1
-    size, loss = log_odds(load), np.log((own + EDGE) / (efficiency + EDGE))
+    loss = np.log((own + EDGE) / (efficiency + EDGE))
     # times as shares of the job's, before and after the move, on the old and the new server; their mean
     levels = np.minimum(unscaled(rows.observation["servers"][:, :, 1], 1.0), 2.0)
     mean_level = levels.mean(axis=1)[rows.env]
     there, after = levels[rows.env, rows.places["servers"][1]], np.minimum(unscaled(time, 1.0), 2.0)
     here = np.minimum(unscaled(own_time, 1.0), 2.0)
     left = np.maximum(here - (after - there) * efficiency / (own + EDGE), 0.0)
-    # log of the job's time over its time if all limits were used evenly
-    excess = np.clip(log_odds(rows["globals"][1]), 0.0, 2.0)
     uneven = (left - mean_level) ** 2 + (after - mean_level) ** 2
     evener = (here - mean_level) ** 2 + (there - mean_level) ** 2 - uneven
-    return [
-        ("longest", longest),
-        ("time", time),
-        ("log time", log_odds(time)),
-        ("energy", energy),
-        ("longest * time", longest * time),
-        ("longest * log time", longest * log_odds(time)),
-        ("longest * energy", longest * energy),
-        ("longest * energy * spare", longest * energy * spare),
-        ("gain", own_time - time),
-        ("log gain", np.log(np.maximum(own_time - time, 0.0) + EDGE)),
-        ("energy per gain", np.log(np.maximum(energy, 0.0) + 1e-3) - np.log(own_time - time + 1e-3)),
-        ("efficiency", efficiency),
-        ("server time", server_time),
-        ("limit", limit),
-        ("load", load),
-        ("own time", own_time),
-        ("log load", size),
-        ("log inefficiency", loss),
-        ("longest * log inefficiency", longest * loss),
-        ("longest * log load", longest * size),
-        ("evener", evener),
-        ("longest * evener", longest * evener),
-        ("longest * evener * spare", longest * evener * spare),
-        ("longest * log load * excess", longest * size * excess),
-        ("longest * log inefficiency * excess", longest * loss * excess),
-    ]
+    return {
+        "longest": longest,
+        "time": time,
+        "log time": log_odds(time),
+        "energy": energy,
+        "gain": own_time - time,
+        "log gain": np.log(np.maximum(own_time - time, 0.0) + EDGE),
+        "energy per gain": np.log(np.maximum(energy, 0.0) + 1e-3) - np.log(own_time - time + 1e-3),
+        "efficiency": efficiency,
+        "server time": server_time,
+        "limit": limit,
+        "load": load,
+        "own time": own_time,
+        "log load": log_odds(load),
+        "log inefficiency": loss,
+        "evener": evener,
+        "spare": rows["globals"][3],
+        # log of the job's time over its time if all limits were used evenly
+        "excess": np.clip(log_odds(rows["globals"][1]), 0.0, 2.0),
+    }
 
 
-#: (problem, name of the columns) -> them; columns that are not here are the features as they are
-COLUMNS: dict[tuple[str, str], Callable[[TokenRows], Columns]] = {
+#: (problem, name of the columns) -> what they are made of
+VALUES: dict[tuple[str, str], Callable[[TokenRows], Values]] = {
     ("flowtime", "job"): flowtime_job_columns,
     ("geo", "job"): geo_job_columns,
     ("geo", "ordered job"): partial(geo_job_columns, ordered=True),

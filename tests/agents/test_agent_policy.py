@@ -31,6 +31,7 @@ from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.runner import compare, evaluate
 from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, agent_of, fitted, vector
 from tests.long import long, some
+from tests.tables import table
 from tests.test_all_problems import IDS, small
 
 ID = "schedgym/QueueDelay-v0"
@@ -260,11 +261,7 @@ def test_refusals(tmp_path: Path) -> None:
         make_agent(tmp_path / "agent.npz", "schedgym/GeoFair-v0")
     with pytest.raises(UnknownName, match="pretrained agent 'schedgym/Nothing-v0'"):
         make_agent("pretrained", "schedgym/Nothing-v0")
-    for changes, message in (
-        ({"view": "route"}, "drawn: this agent is for view 'pick', not for 'route'"),
-        ({"observation": "dict"}, "drawn: this agent is for observation 'features', not for 'dict'"),
-        ({"action_mask": False}, "drawn: agents need action_mask=True"),
-    ):
+    for changes, message in table(__file__, "test_refusals"):
         env = gym.make(ID, disable_env_checker=True, **{**agent.environment, **changes})
         with pytest.raises(InvalidParameter, match=message):
             policy.reset(env.unwrapped.interface, np.random.default_rng(0))

@@ -14,17 +14,10 @@ from schedgym.agents.files import list_pretrained, load_agent
 from schedgym.cli.agents import Training
 from schedgym.evaluation import evaluate
 from tests.commands import refused
-from tests.tables import table
+from tests.tables import entry, table
 
 ID = "schedgym/QueueDelay-v0"
-SMALL = """
-id: schedgym/QueueDelay-v0
-algorithm: cma
-view: placement
-parameters: {window: all, tasks: 12, servers: 2, arrival_rate: 2.0}
-scorer: {hidden: 0, context: none, skip: {place: {log execution: -1.0}}}
-search: {population: 4, episodes: 2, generations: 4, validate_every: 2, validation_episodes: 4}
-"""
+SMALL = entry(__file__, "SMALL")
 
 
 @pytest.fixture(autouse=True)
@@ -96,18 +89,7 @@ def test_the_recorded_command_names_the_device() -> None:
 
 
 def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
-    train = [
-        "train",
-        ID,
-        "--config",
-        "small.yaml",
-        "--set",
-        "search.sigma=0.2",
-        "--seed",
-        "3",
-        "--seeds",
-        "3",
-    ]
+    train = f"train {ID} --config small.yaml --set search.sigma=0.2 --seed 3 --seeds 3".split()
     assert cli.main([*train, "-o", "my runs", "--n-jobs", "1"]) == 0
     told = capsys.readouterr().out
     written = json.loads((folder / "my runs" / "trainings.json").read_text(encoding="utf-8"))

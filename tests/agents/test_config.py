@@ -13,27 +13,9 @@ pytest.importorskip("yaml", reason="needs the extra agents")
 import yaml
 
 from schedgym.agents.config import config_for, list_configs, load_config, make_config, shipped_config
-from tests.tables import table
+from tests.tables import entry, table
 
-CMA: dict[str, Any] = {
-    "id": "schedgym/PartialValue-v0",
-    "algorithm": "cma",
-    "view": "priority",
-    "parameters": {"window": "all"},
-    "scorer": {"hidden": 0, "skip": {"job": {"log total demand": -1.0}}},
-    "search": {"population": 16},
-}
-PPO: dict[str, Any] = {
-    "id": "schedgym/GeoAssign-v0",
-    "algorithm": "sb3-ppo",
-    "view": "pick",
-    "steps": 1000,
-    "num_envs": 4,
-    "checkpoint": 10,
-    "network": {"width": 8},
-    "ppo": {"target_kl": 0.1},
-    "imitation": {"policy": "swag"},
-}
+CMA, PPO = (entry(__file__, name) for name in ("CMA", "PPO"))
 
 
 def write(folder: Path, data: Any) -> Path:
@@ -97,14 +79,7 @@ def test_changes_of_a_command_line(tmp_path: Path) -> None:
         path, {"id": "schedgym/FlowtimePacking-v0", "parameters.servers": "16", "scorer": "{}"}
     )
     assert other.parameters["servers"] == "16"
-    for changes, message in (
-        ({"search.sigma": "x"}, "search.sigma: must be float, got 'x'"),
-        ({"search.sigma": "[1"}, "search.sigma: not YAML"),
-        ({"parameters.jobs": "x"}, "config.yaml: parameters.jobs: must be a whole number or 'all', got 'x'"),
-        ({"parameters.jbs": "3"}, "unknown parameter in parameters in config.yaml 'jbs'"),
-        ({"a.b.c": "3"}, "unknown field of a configuration in config.yaml 'a.b'"),
-        ({"sed": "3"}, "unknown field of a configuration in config.yaml 'sed'"),
-    ):
+    for changes, message in table(__file__, "test_changes_of_a_command_line"):
         with pytest.raises((InvalidParameter, UnknownName), match=message):
             load_config(path, changes)
 

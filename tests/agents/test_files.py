@@ -22,19 +22,9 @@ from schedgym.agents.files import (
     write_atomically,
 )
 from schedgym.errors import InvalidParameter, UnknownName
+from tests.tables import entry
 
-METADATA: dict[str, Any] = {
-    "id": "schedgym/QueueDelay-v0",
-    "problem": "queue-delay",
-    "view": "pick",
-    "observation": "features",
-    "parameters": {"window": "all"},
-    "network": {"form": "scorer"},
-    "config": {"seed": 3},
-    "versions": {"numpy": "2"},
-    "command": "schedgym train",
-    "training": {"curve": [{"objective": 1.5}]},
-}
+METADATA: dict[str, Any] = entry(__file__, "METADATA")
 WEIGHTS = {"theta": np.linspace(-1, 1, 7, dtype=np.float32), "statistics/context mean": np.zeros((2, 3))}
 
 

@@ -21,7 +21,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.playing import steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
-from tests.agents.columns import COLUMNS, TokenRows
+from tests.agents.columns import TokenRows
 from tests.long import all_but, thinned
 from tests.test_all_problems import IDS, small
 
@@ -82,7 +82,7 @@ def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
             if not segment.tokens or not len(env_of):
                 continue
             rows = TokenRows(observation, segment.tokens, env_of, slot)
-            columns = COLUMNS.get((layout.problem, segment.columns), TokenRows.plain)(rows)
+            columns = rows.columns(layout.problem, segment.columns)
             assert [name for name, _ in columns] == list(scorer.columns[index])
             for (name, expected), own in zip(columns, found[f"columns {index}"], strict=True):
                 np.testing.assert_allclose(own, expected, rtol=2e-3, atol=2e-4, err_msg=name)

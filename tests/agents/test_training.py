@@ -23,7 +23,7 @@ from schedgym.agents.simulation import held_out
 from schedgym.agents.training import learn, train
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
-from tests.agents.trainings import KINDS, PPO, VALUE, configuration, curve, unlike
+from tests.agents.trainings import KINDS, configuration, curve, unlike
 from tests.lazy import Lazy, needs
 from tests.long import long, some, thinned
 from tests.tables import table
@@ -84,6 +84,20 @@ def test_what_a_training_tells(kind: str, uninterrupted: Any) -> None:
         assert result.returns == ()
 
 
+def note_checkpoints(monkeypatch: pytest.MonkeyPatch, stop: bool = False) -> list[int]:
+    """How far the training is at each checkpoint, after which it may be stopped."""
+    written: list[int] = []
+
+    def write(path: Path, arrays: Any) -> None:
+        write_atomically(path, arrays)
+        written.append(reached(path))
+        if stop:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoints, "write_atomically", write)
+    return written
+
+
 @pytest.mark.parametrize("kind", some(KINDS, keep=3))
 def test_a_training_goes_on_as_if_it_had_not_stopped(
     kind: str, uninterrupted: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -91,14 +105,7 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(
     """Stopped after each of its checkpoints, in the middle of episodes, it ends with equal weights."""
     config, path = configuration(kind), tmp_path / "a.checkpoint"
     expected = uninterrupted(kind)
-    written: list[int] = []
-
-    def write(path: Path, arrays: Any) -> None:
-        write_atomically(path, arrays)
-        written.append(reached(path))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoints, "write_atomically", write)
+    written = note_checkpoints(monkeypatch, stop=True)
     for stops in range(20):
         try:
             result = learn(config, path, resume=True)
@@ -121,13 +128,7 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(
 def test_no_more_than_an_interval_can_be_lost(
     kind: str, interval: int, expected: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    written: list[int] = []
-
-    def write(path: Path, arrays: Any) -> None:
-        write_atomically(path, arrays)
-        written.append(reached(path))
-
-    monkeypatch.setattr(checkpoints, "write_atomically", write)
+    written = note_checkpoints(monkeypatch)
     learn(configuration(kind, steps=2048, checkpoint=interval, imitation=None), tmp_path / "a.checkpoint")
     assert written == expected
 
@@ -349,7 +350,7 @@ def test_what_cannot_be_trained_is_refused(
 
 @pytest.mark.parametrize("kind", ["ppo", "sb3-ppo"])
 def test_returns_may_stay_as_they_are(kind: str) -> None:
-    options = {**PPO["ppo"], "normalize_returns": False}
+    options = {**KINDS["ppo"]["ppo"], "normalize_returns": False}
     assert learn(configuration(kind, steps=256, imitation=None, ppo=options)).returns == ()
 
 
@@ -359,7 +360,7 @@ def test_it_learns(kind: str) -> None:
     options = {"batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9}
     config = configuration(
         kind,
-        id=VALUE,
+        id="schedgym/PartialValue-v0",
         view="priority",
         parameters={"jobs": 20, "rate": 10.0, "window": 16},
         steps=20_000,

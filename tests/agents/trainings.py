@@ -7,57 +7,10 @@ from typing import Any
 import numpy as np
 
 from schedgym.agents.config import Config, make_config
+from tests.tables import declared
 
-QUEUE, VALUE, FLOWTIME = (f"schedgym/{name}-v0" for name in ("QueueDelay", "PartialValue", "FlowtimePacking"))
-#: where fcfs lives
-HOME = {"tasks": 30, "servers": 3, "window": 8, "scope": "all", "rule": "first"}
-
-PPO: dict[str, Any] = {
-    "id": QUEUE,
-    "view": "pick",
-    "parameters": HOME,
-    "steps": 1024,
-    "num_envs": 8,
-    "checkpoint": 256,
-    "network": {"width": 8},
-    "ppo": {"n_steps": 32, "batch_size": 64, "learning_rate": 2e-3, "n_epochs": 2},
-    "evaluation": {"every": 512, "episodes": 8},
-    "imitation": {"policy": "fcfs", "episodes": 6, "epochs": 2, "batch_size": 64},
-}
-COPIES: dict[str, Any] = {
-    **PPO,
-    "id": VALUE,
-    "view": "priority",
-    "parameters": {"jobs": 8, "rate": 10.0, "window": 6},
-    "ppo": {"copies": 4, "batch_size": 64, "n_epochs": 2, "learning_rate": 2e-3},
-    "imitation": {"policy": "s-greedy", "episodes": 12, "epochs": 1, "batch_size": 32},
-}
-#: kind -> its configuration: every algorithm, PPO with and without a critic, and other kinds of views
-KINDS: dict[str, dict[str, Any]] = {
-    "cma": {
-        "id": FLOWTIME,
-        "algorithm": "cma",
-        "view": "priority",
-        "parameters": {"jobs": 12, "servers": "4+2+2", "window": "all"},
-        "checkpoint": 2,
-        "scorer": {"hidden": 2, "columns": {"job": ["log work left", "log processing", "age"]}},
-        "search": {
-            **{"population": 6, "episodes": 4, "generations": 6},
-            **{"validate_every": 2, "validation_episodes": 12},
-        },
-    },
-    "ppo": {**PPO, "algorithm": "ppo"},
-    "sb3-ppo": {**PPO, "algorithm": "sb3-ppo"},
-    "copies": {**COPIES, "algorithm": "ppo"},
-    "scores": {
-        **{**PPO, "algorithm": "ppo", "imitation": None},
-        **{"id": FLOWTIME, "view": "priority", "parameters": {"jobs": 6, "servers": "4+2", "window": 5}},
-    },
-    "sb3-ppo pairs": {
-        **{**PPO, "algorithm": "sb3-ppo", "imitation": None},
-        **{"view": "placement", "parameters": {"tasks": 30, "servers": 3, "window": 8}},
-    },
-}
+#: kind -> its configuration
+KINDS: dict[str, dict[str, Any]] = declared("agents", "trainings")
 
 
 def configuration(kind: str, **changes: Any) -> Config:

@@ -17,6 +17,7 @@ from schedgym.evaluation.bench import Report
 from tests.core.test_cuda import simulate
 from tests.lazy import Lazy, needs
 from tests.long import long, weekly
+from tests.tables import entry, table
 
 torch = Lazy("torch")
 pytestmark = needs("torch", "yaml")
@@ -50,26 +51,10 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
     path = tmp_path / "gpu.json"
     shown = simulate(PROGRAM, str(path))
     rows = json.loads(path.read_text())["gpu"]
-    assert [row["what"] for row in rows] == [
-        "copy of a large array, read and written",
-        "pick, features, 3 environments, one CPU core",
-        "pick, features, 2 environments, GPU",
-        "pick, features, 4 environments, GPU",
-        "left out",
-        "pick, features, 4 environments, alike, GPU",
-        "ppo pick, 4 environments, one CPU core, trained steps per second",
-        "ppo pick, 4 environments, one CPU core, mean_delay after 0 s",
-        "ppo pick, 5 environments, GPU, trained steps per second",
-        "ppo pick, 5 environments, GPU, mean_delay after 0 s",
-    ]
+    assert [row["what"] for row in rows] == entry(__file__, "measured")
     rates = [row for row in rows if row.get("unit") == "steps/s"]
     assert len(rates) == 6 and all(row["value"] > 0 and len(row["runs"]) == 3 for row in rates)
-    assert rows[4] == {
-        "id": "schedgym/QueueDelay-v0",
-        "what": "left out",
-        "num_envs": 8,
-        "reason": "num_envs: 8 environments take 9 GiB",
-    }
+    assert rows[4] == entry(__file__, "left_out")
     assert "bandwidth" not in rows[1] and rows[2]["bandwidth"].count("%") == 2 and rows[2]["ratio"] > 0
     assert rows[5]["divergence"] == round(rows[5]["value"] / rows[3]["value"], 2) > 0
     assert "8 environments: left out: num_envs: 8 environments take 9 GiB" in shown
@@ -115,11 +100,7 @@ def test_without_a_gpu_one_line_says_so(
 
 
 def test_what_is_no_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, message in (
-        (["tpu"], "invalid choice: 'tpu'"),
-        (["growth", "--only-training"], "of gpu"),
-        (["growth", "--seconds", "3"], "--seconds is an option of training"),
-    ):
+    for arguments, message in table(__file__, "test_what_is_no_measurement_is_refused"):
         with pytest.raises(SystemExit):
             main(arguments)
         assert message in capsys.readouterr().err

@@ -21,21 +21,12 @@ from schedgym.testing import sample_action
 from tests.interpreted import python
 from tests.long import long, weekly
 from tests.records import replaced
-from tests.tables import declared
+from tests.tables import declared, entry
 from tests.test_all_records import schedules_of
 from tests.test_architecture import ARCHITECTURE
 
 PROBLEMS = list(list_problems())
-#: id -> parameters of small episodes, in which random actions do all the work
-SMALL: dict[str, dict[str, Any]] = {
-    "schedgym/FlowtimePacking-v0": {"jobs": 12, "servers": "4+2", "view": "priority"},
-    "schedgym/GeoAssign-v0": {"jobs": 8, "sites": 3, "slots": 2, "max_tasks": 5, "view": "priority"},
-    "schedgym/GeoFair-v0": {"jobs": 8, "sites": 3, "slots": 2, "max_tasks": 5, "view": "weights"},
-    "schedgym/ParallelJCT-v0": {"jobs": 6, "arity": 4, "most_tasks": 6, "view": "pick"},
-    "schedgym/PartialValue-v0": {"jobs": 12, "view": "priority"},
-    "schedgym/QueueDelay-v0": {"tasks": 25, "servers": 3, "view": "pick"},
-    "schedgym/SingleJob-v0": {"tasks": 8, "arity": 4, "view": "place"},
-}
+SMALL = entry(__file__, "SMALL")
 #: how messages begin on what is refused before the problem's validator sees a schedule
 BEFORE_ALL = (
     *("job: must be an array", "amount: must be an array"),

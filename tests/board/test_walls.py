@@ -21,7 +21,7 @@ from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.episodes import play as play_here
 from schedgym.evaluation.plan import acting_parameters
 from tests.long import long, some
-from tests.tables import table
+from tests.tables import entry, table
 
 SUITE = load_suite("QueueDelay-1")
 INSTANCES = SUITE.instances("train")[:3]
@@ -55,108 +55,14 @@ class Cheat:
         return self.honest(observation) if found is None else found
 """
 
-#: what is tried -> code that raises an error with what it has got, and a part of that error
-REFUSED = {
-    "find the simulator": (
-        """
-        from schedgym.core.simulator import Simulator
-        raise ValueError(f"{sum(isinstance(one, Simulator) for one in gc.get_objects())} simulators")
-        """,
-        "ValueError: 0 simulators",
-    ),
-    "write into an observation": (
-        "observation['execution'][:] = 0",
-        "ValueError: assignment destination is read-",
-    ),
-    "make an observation writable": (
-        "observation['execution'].flags.writeable = True",
-        "ValueError: cannot set WRITEABLE",
-    ),
-    "read the suite": (f"open({str(walls.__file__)!r})", "PermissionError: [Errno 13]"),
-    "read the files of the user": ("open('/etc/passwd')", "PermissionError: [Errno 13]"),
-    "import the suites": ("import schedgym.board.suites", "Error"),
-    "write into the package": (
-        "open(ScorePolicy.__init__.__code__.co_filename, 'a')",
-        "PermissionError: [Errno 1",
-    ),
-    "write a file": ("open('/dev/shm/x', 'w')", "PermissionError: [Errno 1"),
-    "empty a file": ("os.open('/dev/null', os.O_RDONLY | os.O_TRUNC)", "PermissionError: [Errno 1"),
-    "rename a file": ("os.rename(__file__, __file__ + '.old')", "PermissionError: [Errno 1"),
-    "fork": ("os.fork()", "PermissionError: [Errno 1]"),
-    "start a program": ("os.execv('/bin/true', ['true'])", "PermissionError: [Errno 1"),
-    "start a thread": ("threading.Thread(target=print).start()", "RuntimeError: can't start new thread"),
-    "open a socket": ("socket.socket()", "PermissionError: [Errno 1]"),
-    "kill the parent": ("os.kill(os.getppid(), 9)", "Error"),
-    "signal the parent otherwise": (
-        """
-        import ctypes
-        library = ctypes.CDLL(None, use_errno=True)
-        raise OSError(library.syscall(234, os.getppid(), os.getppid(), 9), ctypes.get_errno())
-        """,
-        "OSError: [Errno -1] 1",
-    ),
-    "read the parent's memory": ("open(f'/proc/{PARENT}/mem', 'rb').read(1)", "PermissionError: [Errno 13]"),
-    "trace the parent": (
-        """
-        import ctypes
-        library = ctypes.CDLL(None, use_errno=True)
-        raise OSError(library.ptrace(16, PARENT, 0, 0), ctypes.get_errno())
-        """,
-        "OSError: [Errno -1] 1",
-    ),
-    "raise its limits": (
-        """
-        import resource
-        resource.setrlimit(resource.RLIMIT_CPU, (10**6, 10**6))
-        """,
-        "ValueError: not allowed to raise maximum limit",
-    ),
-    "exhaust the memory": ("[bytearray(2**28) for _ in range(64)]", "MemoryError"),
-    "recurse": (
-        """
-        def again():
-            again()
-        again()
-        """,
-        "RecursionError",
-    ),
-    "read the environment": ("raise ValueError(os.environ.get('SCHEDGYM_SECRET'))", "ValueError: None"),
-    "leave": ("sys.exit(0)", "SystemExit: 0"),
-    "answer nothing": ("return np.nan", "InvalidAction: must be whole numbers, got float64"),
-    "answer another type": ("return 'all'", "InvalidAction: must be whole numbers, got <U3"),
-    "answer another shape": ("return np.zeros(3, int)", "InvalidAction: must have shape (), got (3,)"),
-    "answer what does not exist": ("return 10**6", "action: must be from 0 to"),
-    "answer with a pickle": (
-        """
-        class Bomb:
-            def __reduce__(self):
-                return print, ("bang",)
-        return Bomb()
-        """,
-        "InvalidAction: must be whole numbers, got object",
-    ),
-}
-
-#: what is tried in vain -> code that returns, after which the candidate plays as HONEST does
-VAIN = {
-    "patch the judge": """
-        from schedgym.problems.queue_delay import metrics
-        metrics.validate = lambda record: None
-        metrics.MEASURED = ()
-        """,
-    "patch numpy": """
-        np.mean = np.sum = np.float64 = lambda *_, **__: 0.0
-        """,
-    "set the environment": "os.environ['PYTHONSTARTUP'] = os.environ['SCHEDGYM_DATA'] = '/nowhere'",
-    "print a score": "print('{\"combined_score\": 9}', flush=True); print('9', file=sys.stderr, flush=True)",
-}
+REFUSED, VAIN, FATAL = (entry(__file__, cases) for cases in ("REFUSED", "VAIN", "FATAL"))
 
 
 def write(path, ways):
     """The file of a candidate that cheats in these ways."""
-    text = CHEAT.replace("\nclass Cheat", f"\nPARENT = {os.getpid()}\n\nclass Cheat")
+    text = CHEAT.replace("\nclass", f"\nPARENT, WALLS = {os.getpid()}, {walls.__file__!r}\n\nclass")
     for number, code in enumerate(ways):
-        body = textwrap.indent(textwrap.dedent(code).strip(), "    ")
+        body = textwrap.indent(code, "    ")
         text += f"\ndef way_{number}(self, observation):\n{body}\n"
     text += f"\nWAYS = [{', '.join(f'way_{number}' for number in range(len(ways)))}]\n"
     path.write_text(text)
@@ -185,7 +91,7 @@ def honest():
 def refusals(tmp_path_factory):
     """What each way of REFUSED has come to: all are tried side by side, in one process."""
     os.environ["SCHEDGYM_SECRET"] = "the phrase"
-    ways = [code for code, _ in REFUSED.values()]
+    ways = [way["code"] for way in REFUSED.values()]
     file = tmp_path_factory.mktemp("candidates") / "cheat.py"
     run = play(write(file, ways), [INSTANCES[0]] * len(ways))
     assert run.missing == []
@@ -195,7 +101,7 @@ def refusals(tmp_path_factory):
 
 @pytest.mark.parametrize("way", REFUSED)
 def test_it_is_refused(way, refusals):
-    assert REFUSED[way][1] in refusals[way]
+    assert REFUSED[way]["error"] in refusals[way]
 
 
 def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
@@ -246,22 +152,13 @@ def test_an_action_may_be_longer_than_what_a_pipe_holds():
     assert not isinstance(schedule, str) and judge(wide, schedule) == known(instance).reference
 
 
-#: what takes the process with it -> code, and a part of the refusal
-FATAL = {
-    "a wild pointer": ("import ctypes; ctypes.string_at(0)", "its process ended: SIGSEGV"),
-    "an exit": ("os._exit(0)", "its process ended: exit code 0"),
-    "closed pipes": ("os.closerange(0, 64)\nimport time; time.sleep(10**6)", "stopped to answer"),
-}
-
-
 @pytest.mark.parametrize("way", some(FATAL))
 def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_path, monkeypatch):
-    code, refusal = FATAL[way]
     monkeypatch.setattr(walls, "MOST_STOPS", 1)  # the next process would begin with the same way
     other = dataclasses.replace(INSTANCES[1], parameters={**INSTANCES[1].parameters, "window": 64})
-    guard = "if self.honest._window != 64:\n" + textwrap.indent(textwrap.dedent(code).strip(), "    ")
+    guard = "if self.honest._window != 64:\n" + textwrap.indent(FATAL[way]["code"], "    ")
     run = play(write(tmp_path / "cheat.py", [guard]), [INSTANCES[0], other])
-    assert refusal in run.played[0]
+    assert FATAL[way]["error"] in run.played[0]
     assert judge(INSTANCES[1], run.played[1]) > 0
 
 

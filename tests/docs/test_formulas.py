@@ -13,6 +13,7 @@ import pytest
 
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import list_problems
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,12 +49,7 @@ def test_every_formula_is_text_and_mathml(formulas) -> None:
 
 @pytest.mark.parametrize(
     ("formula", "latex"),
-    [
-        ("max_j (r_j + q_ij) / u_j", r"\max _j (r_j + q_{ij}) / u_j"),
-        ("age^k <= t^(k + 1/2)", r"\text{age}^k \le  t^{k + 1/2}"),
-        ("a_mean x^(r / (1 - r_max))", r"a_{\text{mean}} x^{r / (1 - r_{\max })}"),
-        ("sqrt(c^2 + m^2)", r"\sqrt {c^2 + m^2}"),
-    ],
+    table(__file__, "test_a_formula_as_latex"),
 )
 def test_a_formula_as_latex(formulas, formula: str, latex: str) -> None:
     assert formulas.latex(formula) == latex

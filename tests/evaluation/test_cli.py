@@ -17,7 +17,7 @@ from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
 from tests.commands import refused
 from tests.long import long
-from tests.tables import table
+from tests.tables import entry, table
 
 ID = "schedgym/QueueDelay-v0"
 FAST = ["--tasks", "30", "--servers", "3", "--episodes", "3"]
@@ -50,16 +50,7 @@ def pods(rows):
 
 
 def workload(**changes):
-    content = {
-        "problem": "queue-delay",
-        "jobs": {
-            "arrival": [0, 0, 1, 2],
-            "execution": [4, 10, 3, 3],
-            "cpu": [0.9, 0.2, 0.3, 0.9],
-            "memory": [0.2, 0.9, 0.9, 0.3],
-        },
-        "cluster": {"cpu": [1, 0.5], "memory": [0.5, 1]},
-    }
+    content = dict(entry(__file__, "workload"))
     for place, value in changes.items():
         section, _, name = place.partition("__")
         if name:

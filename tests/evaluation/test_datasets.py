@@ -9,6 +9,7 @@ from schedgym import cli
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.evaluation import create_dataset, datasets, evaluate
 from tests.interpreted import python
+from tests.tables import entry
 
 minari = pytest.importorskip("minari", reason="needs the extra minari")
 
@@ -89,29 +90,11 @@ def test_its_episodes_are_those_of_evaluate(monkeypatch) -> None:
     assert np.isinf(data[0].infos["metrics"]["cost"][:-1]).all()
 
 
-REFUSED = {
-    "no version": (["-o", "flow"], "must be NAME-v0 or NAMESPACE/NAME-v0, got 'flow'"),
-    "no name": ([], "must be NAME-v0 or NAMESPACE/NAME-v0, got ''"),
-    "two environments": (
-        ["-o", "a-v0", "--load", "0.5,0.9"],
-        "load: a data set has one environment",
-    ),
-    "no episodes": (["-o", "a-v0", "--episodes", "0"], "episodes: must be a whole number from 1"),
-    "a policy": (["-o", "a-v0", "--policies", "ocorpp"], "unknown policy 'ocorpp'"),
-    "a view": (
-        ["-o", "a-v0", "--policies", "tetris"],
-        "tetris cannot be expressed in view 'priority'",
-    ),
-    "an agent": (
-        ["-o", "a-v0", "--policies", "ocorp,pretrained", "--view", "allocation"],
-        "pretrained: acts with view=priority, the data set has view=allocation",
-    ),
-}
+REFUSED = entry(__file__, "test_refusals_write_nothing")
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refusals_write_nothing(capsys, folder, case: str) -> None:
-    arguments, message = REFUSED[case]
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusals_write_nothing(capsys, folder, arguments: list[str], message: str) -> None:
     assert write(*arguments) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1

@@ -21,53 +21,12 @@ from tests.commands import refused
 from tests.evaluation.test_sweep_cli import SPEC
 from tests.long import some
 from tests.special import SPECIAL
+from tests.tables import entry
 
 ID = "schedgym/QueueDelay-v0"
 LOG = "submit,duration,cpus\n0,5,1\n1,5,2\n2,9,1\n3,4,1\n4,4,2\n5,7,1\n"
 SIZE = ["--tasks", "5", "--servers", "2", "--n-jobs", "1"]
-#: command -> its arguments, and option -> a name for the file that it writes
-OUTPUTS: dict[str, tuple[list[str], dict[str, str]]] = {
-    "run": (
-        [ID, "--policy", "fcfs", "--set", "tasks=2"],
-        {"--json": "o.json", "--gantt": "o.svg", "--gif": "o.gif"},
-    ),
-    "compare": (
-        [ID, "--policies", "fcfs,ff", "--episodes", "2", *SIZE],
-        {"--json": "o.json", "--csv": "o.csv", "--plot": "o.png"},
-    ),
-    "advise": (
-        ["log.csv", "--servers", "2", "--cpus", "2", "--no-agent", "--n-jobs", "1"],
-        {"--json": "o.json", "--report": "o.html"},
-    ),
-    "tune": ([ID, "ffd-nb", "--episodes", "2", *SIZE], {"--json": "o.json"}),
-    "train": ([ID, "--config", "training.yaml"], {"--output": "o.npz"}),
-    "report": (["store.db"], {"--output": "o.html"}),
-    "export": (["store.db"], {"--output": "o.csv"}),
-    "export --table leaderboard": (["store.db"], {"--output": "o.parquet"}),
-    "claims": (["guan2022/amf-envy"], {"--json": "o.json"}),
-    "bench": ([], {"--json": "o.json"}),
-    "board run": (
-        ["score: value", "--suite", "PartialValue-1"],
-        {"--json": "o.json", "--schedules": "o.npz"},
-    ),
-    "trace list": ([], {"--json": "o.json"}),
-    "trace inspect": (["log.csv", "--format", "mine.yaml"], {"--json": "o.json"}),
-}
-#: results stores, and folders: SQLite writes the former; neither is ever a device or a pipe
-OTHERS = {
-    "sweep": (["sweep.yaml", "--n-jobs", "1"], {"--output": "o.db"}),
-    "tune": ([ID, "ffd-nb", "--episodes", "2", *SIZE], {"--output": "o.db"}),
-    "reproduce": (["guan2022/fig4.6"], {"--output": "o"}),
-    "train": ([ID, "--config", "training.yaml", "--seeds", "1"], {"--output": "o"}),
-    "board instances": (["PartialValue-1"], {"--output": "o"}),
-    "board evaluator": (["PartialValue-1"], {"--output": "o"}),
-}
-#: files and folders that commands read, and the logs of TensorBoard
-READ = {
-    *("run --workload", "advise log", "advise --machines", "sweep spec", "report store", "export store"),
-    *("store verify store", "trace inspect file", "trace inspect --nodes", "train --logs"),
-    *("board run --phrase-file", "board submit schedules"),
-}
+OUTPUTS, OTHERS, READ = (entry(__file__, name) for name in ("OUTPUTS", "OTHERS", "READ"))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +79,7 @@ def test_no_output_is_forgotten() -> None:
         for flag in files
     }
     found = set(paths_of_commands())
-    assert len(found) > 20 and found == named | READ
+    assert len(found) > 20 and found == named | {*READ}
 
 
 @pytest.mark.parametrize(("command", "kind"), some(itertools.product(OUTPUTS, SPECIAL), of=3, late=2))

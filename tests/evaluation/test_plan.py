@@ -18,6 +18,7 @@ from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.interpreted import results_of
+from tests.tables import entry
 from tests.test_architecture import ARCHITECTURE, MODULES
 from tests.test_packaging import FOLDERS, ROOT
 
@@ -63,20 +64,7 @@ def run(copy: Path, code: str, *arguments: object) -> Any:
     return results_of(code, *map(str, arguments), folder=copy.parent, **variables)
 
 
-#: file of the package -> whether an edit of it leaves results stale
-EDITS = {
-    "core/heap.py": True,
-    "solvers/max_min.py": True,
-    "traces/formats/alibaba2020.yaml": True,
-    "baselines/tuned.json": True,
-    "evaluation/episodes.py": True,
-    "problems/queue_delay/dynamics.py": True,
-    "baselines/geo/amf.py": True,
-    "problems/geo/render.py": False,
-    "drawing/__init__.py": False,
-    "evaluation/canvas.py": False,
-    "cli/compare.py": False,
-}
+EDITS, WITHOUT_EFFECT = entry(__file__, "EDITS"), entry(__file__, "WITHOUT_EFFECT")
 
 
 def test_the_version_of_the_code_is_that_of_what_results_depend_on(copy: Path) -> None:
@@ -85,19 +73,6 @@ def test_the_version_of_the_code_is_that_of_what_results_depend_on(copy: Path) -
     for (name, stale), after in zip(EDITS.items(), others, strict=True):
         assert (before[0] != after[0], before[1] != after[1]) == (stale, True), name
         before = after
-
-
-#: modules that the code of results imports, and why an edit of them leaves results as they are
-WITHOUT_EFFECT = {
-    "schedgym": "registers ids, as the problems describe them",
-    "schedgym._version": "is part of the version of the code by itself",
-    "schedgym.docstrings": "texts",
-    "schedgym.drawing": "pictures",
-    "schedgym.errors": "what cannot run has no result",
-    "schedgym.evaluation.engines": "run units wherever they are, each as this process would",
-    "schedgym.evaluation.tuned": "finds options, which a result depends on as such",
-    "schedgym.extras": "imports of other packages",
-}
 
 
 def test_results_depend_on_what_their_code_imports() -> None:

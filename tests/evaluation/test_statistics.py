@@ -25,6 +25,7 @@ from schedgym.evaluation.statistics import (
     two_level_interval,
 )
 from tests.evaluations import evaluation_of
+from tests.tables import table
 
 
 @pytest.fixture(autouse=True)
@@ -225,13 +226,7 @@ def test_one_stratum_is_scipys_percentile_bootstrap():
 
 
 def test_an_interval_is_judged_by_what_is_better():
-    for low, high, less, more in [
-        (-2.0, -1.0, "better", "worse"),
-        (1.0, 2.0, "worse", "better"),
-        (-1.0, 0.0, "not different", "not different"),
-        (0.0, 1.0, "not different", "not different"),
-        (math.nan, math.nan, "no interval", "no interval"),
-    ]:
+    for low, high, less, more in table(__file__, "test_an_interval_is_judged_by_what_is_better"):
         assert (judge_interval(low, high), judge_interval(low, high, "max")) == (less, more)
 
 

@@ -9,16 +9,9 @@ import pytest
 from schedgym import cli
 from schedgym.evaluation.store import ResultsStore
 from tests.commands import refused
-from tests.tables import table
+from tests.tables import entry, table
 
-SPEC = """
-name: small
-episodes: 3
-experiments:
-  - id: schedgym/QueueDelay-v0
-    parameters: {tasks: 20, servers: [2, 3]}
-    policies: [bf-exec, fcfs]
-"""
+SPEC = entry(__file__, "SPEC")
 
 
 @pytest.fixture(autouse=True)

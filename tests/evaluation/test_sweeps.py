@@ -15,7 +15,7 @@ from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_sp
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source
 from tests.long import long
-from tests.tables import table
+from tests.tables import entry, table
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": [20, 40], "servers": 3}
@@ -282,19 +282,7 @@ def test_the_number_of_processes_changes_nothing(path):
     assert values(path) == values_of_a_fresh(path.with_name("fresh.db"))
 
 
-YAML = """
-name: load
-seeds: [0, 1]
-episodes: 3
-chunk: 2
-experiments:
-  - id: schedgym/QueueDelay-v0
-    preset: small
-    parameters: {servers: [4, 8], load: 0.9}
-    policies: {first: bf-exec, second: fcfs}
-    agents: {a: [one.npz, two.npz], shipped: pretrained}
-  - {id: geo}
-"""
+YAML = entry(__file__, "YAML")
 
 
 def write(tmp_path, text):

@@ -25,24 +25,11 @@ from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
 from tests.agents.trainings import KINDS
 from tests.lazy import needs
 from tests.long import long, some, weekly
+from tests.tables import entry
 
 pytestmark = needs("cma", "torch")
 
-SEARCH: dict[str, Any] = {
-    "id": "schedgym/QueueDelay-v0",
-    "algorithm": "cma",
-    "view": "placement",
-    "parameters": {"window": "all", "tasks": 12, "servers": 2, "arrival_rate": 2.0},
-    "scorer": {"hidden": 0, "context": "none", "skip": {"place": {"log execution": -1.0}}},
-    "search": {
-        **{"population": 4, "episodes": 2, "generations": 4, "validate_every": 2},
-        **{"validation_episodes": 4, "fitness": "log", "baselines": ["bf-exec", "fcfs"]},
-    },
-    "domains": {
-        "short": {},
-        "long": {"parameters": {"tasks": 20}, "weight": 3.0, "episodes": 3},
-    },
-}
+SEARCH = entry(__file__, "SEARCH")
 
 
 def spec(folder: Path, data: dict[str, Any] = SEARCH, seeds: Any = (0, 1, 2)) -> TrainingSpec:

@@ -16,6 +16,7 @@ from schedgym.evaluation.export import export
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from tests.long import long
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -161,21 +162,7 @@ def test_what_a_store_says_of_itself_may_be_anything(path, tmp_path):
     assert not (tmp_path / "r.csv").exists()
 
 
-CHANGES = (
-    "UPDATE outcomes SET data = zeroblob(length(data)) WHERE unit = 1",
-    "DELETE FROM outcomes WHERE unit = 1",
-    "UPDATE results SET mean = -1e9 WHERE unit = 1",
-    "UPDATE results SET bound = 0.5 WHERE unit = 1",
-    "UPDATE results SET policy_seconds = 0 WHERE unit = 1",
-    "UPDATE results SET first = 7 WHERE unit = 1",
-    "UPDATE results SET line = 2 WHERE unit = 1",
-    "UPDATE lines SET options = '{}' WHERE line = 1",
-    "UPDATE settings SET better = 'max'",
-    "UPDATE results SET error = 'another' WHERE unit = 3",
-)
-
-
-@pytest.mark.parametrize("statement", CHANGES)
+@pytest.mark.parametrize("statement", table(__file__, "CHANGES"))
 def test_a_unit_that_was_changed_is_refused_by_name(path, tmp_path, statement, capsys):
     with ResultsStore(path, "w") as results:
         (where,) = results.settings()

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter
 from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime.dynamics import DYNAMICS
@@ -23,7 +22,8 @@ from schedgym.problems.flowtime.workload import make_workload
 from tests.flowtime.instances import random_instance, workload_of
 from tests.long import some, trials
 from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
-from tests.playing import play_both
+from tests.playing import environment_of, play_both
+from tests.tables import table
 
 ID = "schedgym/FlowtimePacking-v0"
 VECTORS = {"1d": [VECTOR_1], "mapreduce": [VECTOR_8]}
@@ -36,10 +36,8 @@ def instances(kind: str, count: int, seed: int) -> list[model.Instance]:
 
 
 def make(tmp_path: Any, instance: model.Instance, kind: str, **parameters: Any) -> Any:
-    path = tmp_path / "workload.npz"
-    save_workload(workload_of(instance), path)
-    values = {"window": "all", "action_mask": False, "workload": str(path), "kind": kind, **parameters}
-    return gym.make(ID, disable_env_checker=True, **values).unwrapped
+    values = {"window": "all", "action_mask": False, "kind": kind, **parameters}
+    return environment_of(ID, workload_of(instance), tmp_path, **values)
 
 
 def random_cores(rng: np.random.Generator, observation: dict[str, Any]) -> Any:
@@ -144,20 +142,7 @@ def test_random_allocations(kind: str, k: float, alpha: float, mode: str | None,
         charged = alpha * sum(model.switching_cost(instance, outcome))
         assert total == pytest.approx(-norm - charged, rel=1e-9)
         metrics = model.metrics(instance, outcome, k)
-        for mine, theirs in (
-            ("l1", "l1"),
-            ("l2", "l2"),
-            ("flowtime_norm", "lk"),
-            ("makespan", "makespan"),
-            ("preemptions", "preemptions"),
-            ("migrations", "migrations"),
-            ("resizes", "resizes"),
-            ("splits", "splits"),
-            ("switching_cost", "switching_cost"),
-            ("longest_gap", "longest_gap"),
-            ("mean_waiting", "mean_waiting"),
-            ("wasted", "wasted"),
-        ):
+        for mine, theirs in table(__file__, "test_random_allocations"):
             assert info["metrics"][mine] == pytest.approx(metrics[theirs], rel=1e-9, abs=1e-12), mine
         assert info["metrics"]["cost"] == pytest.approx(-total, rel=1e-9)
 
@@ -293,10 +278,9 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], kind: str) -> None:
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Any) -> None:
-    path = tmp_path / "w.json"
-    save_workload(make_workload([0], [1], [1], [1, 1], memory=[1], server_memory=[2, 2]), path)
+    workload = make_workload([0], [1], [1], [1, 1], memory=[1], server_memory=[2, 2])
     with pytest.raises(InvalidParameter, match="of kind '2d', got '1d'"):
-        gym.make(ID, disable_env_checker=True, workload=str(path))
+        environment_of(ID, workload, tmp_path)
 
 
 @pytest.mark.parametrize("view", ["allocation", "priority", "pick", "rule"])

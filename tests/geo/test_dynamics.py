@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.metrics import validate
@@ -21,7 +20,7 @@ from schedgym.problems.geo.rules import SHARING_TOLERANCE
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
 from tests.long import some, trials
-from tests.playing import play_both
+from tests.playing import environment_of, play, play_both
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -43,10 +42,8 @@ def instances(count: int, seed: int) -> list[model.Instance]:
 
 
 def make(id: str, tmp_path: Any, instance: model.Instance, **parameters: Any) -> Any:
-    path = tmp_path / "workload.npz"
-    save_workload(workload_of(instance), path)
-    values = {"window": "all", "action_mask": False, "workload": str(path), **parameters}
-    return gym.make(id, disable_env_checker=True, **values).unwrapped
+    values = {"window": "all", "action_mask": False, **parameters}
+    return environment_of(id, workload_of(instance), tmp_path, **values)
 
 
 def check_equal(env: Any, outcome: model.Outcome) -> None:
@@ -377,19 +374,20 @@ def test_observations_say_what_tasks_have_run(view: str, durations: str) -> None
     parameters |= {"durations": durations, "utilization": 2.0}
     env = gym.make(ASSIGN, disable_env_checker=True, **parameters).unwrapped
     env.action_space.seed(0)
-    seen = 0
+    seen = []
+
+    def act(observation: dict[str, Any]) -> Any:
+        active, typical = run_durations(env.record(), observation["clock"][0])
+        shown = np.array([*active, *np.zeros((5, 3))])[:5]
+        for place, name in enumerate(("ended", "duration", "elapsed")):
+            np.testing.assert_allclose(observation[name], shown[:, place], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(observation["typical"], typical, rtol=1e-9)
+        seen.append(len(active) > 5 and (shown > 0.0).any(axis=0).all())
+        return env.action_space.sample()
+
     for seed in range(2):
-        observation, _ = env.reset(seed=seed)
-        done = False
-        while not done:
-            active, typical = run_durations(env.record(), observation["clock"][0])
-            shown = np.array([*active, *np.zeros((5, 3))])[:5]
-            for place, name in enumerate(("ended", "duration", "elapsed")):
-                np.testing.assert_allclose(observation[name], shown[:, place], rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(observation["typical"], typical, rtol=1e-9)
-            seen += len(active) > 5 and (shown > 0.0).any(axis=0).all()
-            observation, _, done, _, _ = env.step(env.action_space.sample())
-    assert seen > 5
+        play(env, act, seed)
+    assert sum(seen) > 5
 
 
 @pytest.mark.parametrize("id", [ASSIGN, FAIR])
@@ -510,11 +508,6 @@ def test_repair_of_counts_and_shares() -> None:
 def test_a_group_whose_sites_are_all_closed_has_its_associated_site_opened() -> None:
     parameters = {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8}
     env = gym.make(FAIR, disable_env_checker=True, view="shares", **parameters).unwrapped
-    env.reset(seed=0)
-    done = False
-    while not done:
-        _, _, done, _, info = env.step(np.full(env.action_space.shape, -1.0))
-        assert info["repaired"]
-    record = env.record()
-    validate(record)
+    metrics, rewards, record = play(env, lambda observation: np.full(env.action_space.shape, -1.0))
+    assert metrics["repaired"] == len(rewards)
     assert (record.server == record.workload.tasks["sites"][record.job, 0]).all()

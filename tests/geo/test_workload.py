@@ -350,12 +350,8 @@ def test_sources_from_parameters(tmp_path: Path) -> None:
     parameters = problem.GeoParameters(trace=str(path), jobs="all", sites=3, slots=2, zipf=0.5)
     source = make_source(parameters)
     assert source.jobs == 4 and source.windows == 1
-    assert source.arrays.arrival.tolist() == [9, 18, 18, 25.5] and source.arrays.tasks.tolist() == [
-        1,
-        3,
-        4,
-        1,
-    ]
+    assert source.arrays.arrival.tolist() == [9, 18, 18, 25.5]
+    assert source.arrays.tasks.tolist() == [1, 3, 4, 1]
     w = generate(0, 0, source)
     assert sizes(w).tolist() == [1, 3, 4, 1]
     assert np.allclose(w.jobs["arrival"] / w.jobs["arrival"][-1], [0, 9 / 16.5, 9 / 16.5, 1])

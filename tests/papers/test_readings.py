@@ -37,12 +37,7 @@ pytestmark = pytest.mark.usefixtures("empty")
 
 def test_all_combinations_with_the_defaults_first() -> None:
     assert readings_of(()) == [{}]
-    assert readings_of((START, NORM)) == [
-        {"start": "at one", "norm": "sum"},
-        {"start": "at one", "norm": "largest"},
-        {"start": "at zero", "norm": "sum"},
-        {"start": "at zero", "norm": "largest"},
-    ]
+    assert readings_of((START, NORM)) == table(__file__, "readings")
 
 
 def test_a_default_is_a_choice() -> None:
@@ -117,18 +112,7 @@ def test_a_figure_draws_the_defaults_and_judges_all(run, tmp_path, monkeypatch) 
     assert (
         content["reading"] == "at one" and content["verdict"] == "1 statement: 1 holds under another reading"
     )
-    assert content["claims"] == [
-        {
-            "claim": "it starts",
-            "name": "",
-            "measured": "at 1",
-            "verdict": "holds under at zero",
-            "readings": {
-                "at one": {"measured": "at 1", "verdict": "not reproduced"},
-                "at zero": {"measured": "at 0", "verdict": "holds"},
-            },
-        }
-    ]
+    assert content["claims"] == table(__file__, "claims")
     assert "a,u,1," in (tmp_path / "nn2000-fig1.csv").read_text()  # what is drawn is of the default
     assert subtitles == ["nothing; at one; seed 0; shaded or whiskers: 95% intervals"] * 2
     (claim,) = make_figure(other, run, tmp_path)["claims"]

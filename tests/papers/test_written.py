@@ -13,26 +13,11 @@ import pytest
 from schedgym.papers import list_claims, list_figures, make_figure
 from schedgym.papers.guan2022 import runs
 from tests.long import long, thinned
+from tests.tables import entry
 
 pytestmark = long
 
-#: paper -> its figures, and what the sizes of each say
-FIGURES = {
-    "guan2022": (
-        [f"fig3.{number}" for number in range(11, 17)]
-        + [f"fig4.{number}" for number in range(2, 8)]
-        + [f"fig5.{number}" for number in range(1, 5)]
-        + ["table3.1"],
-        " jobs",
-    ),
-    "noroozoliaee2014": (["fig2", "fig3"], "2 draws of 60 tasks from a stand-in"),
-    "shi2017": (["fig4", "fig5", "fig6"], "2 draws of "),
-    "xu2021": (
-        [f"fig{number}" for number in range(1, 13)],
-        "2 draws of 100 jobs that stand in for Google's, in 200 slots",
-    ),
-    "zheng2016": (["fig2a", "fig2b", "fig2c", "fig2d"], "2 draws of 20 jobs"),
-}
+FIGURES = entry(__file__, "FIGURES")
 NAMES = [f"{paper}/{name}" for paper, (names, _) in FIGURES.items() for name in names]
 
 

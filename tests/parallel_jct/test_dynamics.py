@@ -19,19 +19,10 @@ from schedgym.solvers.placement import WORK_SHARE
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.schedules import workload_of
-from tests.playing import play, play_both
+from tests.playing import environment_of, play, play_both
 
 ID = "schedgym/ParallelJCT-v0"
 ALL = {"window": "all", "running_window": "all"}
-
-
-def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
-    """An environment of the workload's size that plays it."""
-    from schedgym.core.workload_files import save_workload
-
-    path = tmp_path / "workload.npz"
-    save_workload(workload, path)
-    return gym.make(ID, workload=str(path), disable_env_checker=True, **parameters).unwrapped
 
 
 def instance(observation: dict[str, Any], row: int) -> one_job.SingleJob:
@@ -399,8 +390,8 @@ def both(seed: int = 0) -> Any:
 def test_weights_and_power_are_seen_where_the_file_has_them(view: str, number: int, tmp_path: Any) -> None:
     """And their dynamics do not depend on what is seen."""
     workload = both(number)
-    exact = environment(workload, tmp_path, view=view, **ALL)
-    tokens = environment(workload, tmp_path, view=view, observation="features", **ALL)
+    exact = environment_of(ID, workload, tmp_path, view=view, **ALL)
+    tokens = environment_of(ID, workload, tmp_path, view=view, observation="features", **ALL)
     power, load = workload.tasks["power"], workload.tasks["load"]
     shown = workload.cluster["groups"].tolist()
     least = load / workload.tasks["efficiency"].max(axis=1)

@@ -20,8 +20,8 @@ from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.schedules import workload_of
-from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance
-from tests.playing import play
+from tests.parallel_jct.test_dynamics import ALL, ID, instance
+from tests.playing import environment_of, play
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
 BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
@@ -91,7 +91,7 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
         if planner == "tapra-fast":
             cases.append({**given, "rounds": rounds, "view": "pick"})
         for parameters in cases:
-            env = environment(workload_of(plain, seed), tmp_path, **parameters)
+            env = environment_of(ID, workload_of(plain, seed), tmp_path, **parameters)
             measured = play(env, policy).metrics
             schedule, record = env.simulator.arrays.schedule, env.record()
             assert dict(zip(record.job.tolist(), record.server.tolist(), strict=True)) == servers
@@ -117,14 +117,14 @@ def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> 
     jobs = (online.Job(0.0, (8.0,), (row,)), online.Job(0.0, (8.0, 4.0), (row, row)))
     plain = online.Workload(jobs, (4.0, 4.0), one_job.fat_tree(2, 1, 1, 1), 2.0)
     assert online.Simulation(plain, "ontapra", draw=lambda *_: 0.0).run().launches[0][0] == 0
-    env = environment(workload_of(plain, 0), tmp_path, **PLAN)
+    env = environment_of(ID, workload_of(plain, 0), tmp_path, **PLAN)
     play(env, schedgym.make_policy("parallel-jct/ontapra"))
     assert env.record().job[0] == 0
 
 
 def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
     plain = online.Workload((online.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), one_job.fat_tree(2), 2.0)
-    env = environment(workload_of(plain, 0), tmp_path, **PLAN, max_time=30.0)
+    env = environment_of(ID, workload_of(plain, 0), tmp_path, **PLAN, max_time=30.0)
     for most, launched in ((1.0, 0.0), (0.99, 1.0)):
         assert (
             play(env, schedgym.make_policy("parallel-jct/ontapra", max_percent=most)).metrics["launched"]
@@ -266,7 +266,7 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(tmp_pat
     expected = [0.0, 10.0, 30.0, 40.0]
     assert online.Simulation(plain, mar=False).run().launch == expected
     for view in ("plan", "pick"):
-        env = environment(workload_of(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
+        env = environment_of(ID, workload_of(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
         policy = schedgym.make_policy("parallel-jct/ontapra", mar=False)
         play(env, policy)
         assert env.simulator.arrays.schedule.launch[0].tolist() == expected

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401
-from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.papers.zheng2016 import model
 from schedgym.problems.partial_value.dynamics import DYNAMICS
@@ -19,7 +18,7 @@ from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.rules import RULES
 from tests.long import some
 from tests.partial_value.instances import make_job, random_instance, workload_of
-from tests.playing import play
+from tests.playing import environment_of, play
 
 ID = "schedgym/PartialValue-v0"
 
@@ -30,10 +29,8 @@ def draw(rng: random.Random, **options: Any) -> model.Instance:
 
 
 def environment(instance: model.Instance, folder: Any, **parameters: Any) -> Any:
-    path = folder / "workload.npz"
-    save_workload(workload_of(instance), path)
     given = {"window": "all", "model": "discrete" if instance.discrete else "continuous", **parameters}
-    return gym.make(ID, workload=str(path), disable_env_checker=True, **given).unwrapped
+    return environment_of(ID, workload_of(instance), folder, **given)
 
 
 def state_of(instance: model.Instance, observation: dict[str, Any]) -> tuple[model.State, np.ndarray]:
@@ -167,12 +164,8 @@ def test_an_episode_has_no_more_steps_than_its_workload_may_have_slots(
 
 def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:
     env = gym.make(ID, normalize=True, disable_env_checker=True).unwrapped
-    observation, _ = env.reset(seed=4)
-    total, done = 0.0, False
-    while not done:
-        observation, reward, done, _, info = env.step(np.zeros(env.action_space.shape))
-        total += reward
-    assert total == pytest.approx(info["metrics"]["value_share"], rel=1e-9)
+    metrics, rewards, _ = play(env, lambda observation: np.zeros(env.action_space.shape), 4)
+    assert sum(rewards) == pytest.approx(metrics["value_share"], rel=1e-9)
 
 
 def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:

@@ -20,6 +20,7 @@ from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, make_scr
 from schedgym.solvers.dual_prices import make_dual_scratch
 from tests.long import of_trials, trials
 from tests.partial_value.instances import make_job, random_instance
+from tests.tables import table
 
 CODES = {LINEAR: rules.LINEAR, POWER: rules.POWER, LOG: rules.LOG}
 CLOSE = 1e-9
@@ -187,13 +188,7 @@ def test_deadline_aware_with_other_numbers(certain: int) -> None:
 
 
 def test_unit_demand() -> None:
-    for capacity, share, expected in [
-        ([4.0], [[0.25], [0.25]], True),
-        ([4.0], [[0.25], [0.5]], False),
-        ([2.5], [[0.4]], False),
-        ([0.5], [[2.0]], False),
-        ([1.0, 1.0], [[1.0, 1.0]], False),
-    ]:
+    for capacity, share, expected in table(__file__, "test_unit_demand"):
         assert rules.unit_demand(len(share), np.array(share), np.array(capacity)) == expected
 
 

@@ -32,7 +32,7 @@ from schedgym.problems.partial_value.workload import (
 )
 from schedgym.traces import Trace, read_trace
 from tests.parallel_jct.energy import GOLDEN, mixed
-from tests.tables import declared
+from tests.tables import declared, entry
 from tests.test_all_workloads import changed
 from tests.traces.logs import swf_log
 
@@ -170,14 +170,7 @@ def covered(own: Jobs) -> int:
 
 
 def small_trace(**changes: Any) -> Trace:
-    arguments: dict[str, Any] = {
-        "arrival": [100, 399, 400],
-        "duration": [30, 600, 301],
-        "cores": [4, 1, 0.5],
-        "memory": [8, 0, 2],
-        "machine_cores": [16, 8],
-        "machine_memory": [64, 32],
-    }
+    arguments: dict[str, Any] = dict(entry(__file__, "small_trace"))
     arguments |= changes
     return Trace("made", **{n: np.array(v, dtype=float) for n, v in arguments.items()})
 

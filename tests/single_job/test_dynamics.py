@@ -13,7 +13,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import metrics, validate
@@ -21,7 +20,7 @@ from schedgym.problems.single_job.workload import tables
 from schedgym.solvers.planning import plan
 from tests.long import of_trials, some, trials
 from tests.parallel_jct import linear_programs, random_jobs
-from tests.playing import play_both
+from tests.playing import environment_of, play_both
 from tests.single_job.schedules import ROOM, others, smaller
 
 ID = "schedgym/SingleJob-v0"
@@ -42,17 +41,12 @@ def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[o
         yield one
 
 
-def make(given: Path | None = None, **parameters: Any) -> Any:
-    """An environment whose every episode is the given workload."""
-    if given is not None:
-        parameters["workload"] = str(given)
+def make(**parameters: Any) -> Any:
     return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
 
 
 def of(one: one_job.SingleJob, folder: Path, **parameters: Any) -> Any:
-    path = folder / "workload.json"
-    save_workload(random_jobs.job_workload(one), path)
-    return make(path, **parameters)
+    return environment_of(ID, random_jobs.job_workload(one), folder, **parameters)
 
 
 def same(found: Any, wanted: Any, exact: bool) -> bool:
@@ -363,8 +357,8 @@ def test_weights_are_seen_where_the_file_has_them(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     weights = np.where(rng.random((3, 16)) < 0.5, rng.uniform(0.1, 5, (3, 16)), 0.0)
     given = smaller(4, groups=weights, limit=[7, 8, 9])
-    save_workload(given, tmp_path / "w.json")
-    env, features = make(tmp_path / "w.json"), make(tasks=4, arity=4, observation="features")
+    env = environment_of(ID, given, tmp_path)
+    features = make(tasks=4, arity=4, observation="features")
     plain = smaller(3, groups=(weights != 0).astype(int), limit=[7, 8, 9])
     for workload, shown in ((given, weights), (plain, weights != 0), (given, weights)):
         seen, _ = env.reset(options={"workload": workload})
@@ -491,12 +485,11 @@ def test_features_are_the_exact_units_scaled(view: str, weighted: bool, tmp_path
     rng = np.random.default_rng(0)
     if weighted:
         weights = np.where(rng.random((5, 16)) < 0.5, rng.uniform(0.1, 5, (5, 16)), 0.0)
-        save_workload(smaller(7, groups=weights, limit=rng.uniform(1, 9, 5)), tmp_path / "w.json")
-        parameters = {"view": view, "given": tmp_path / "w.json"}
-    exact, tokens = make(**parameters), make(observation="features", **parameters)
-    play_both(
-        exact,
-        tokens,
-        lambda one, two, step: check_tokens(one, two, view, tokens, step),
-        None if weighted else smaller(5, arity=4),
-    )
+        given = smaller(7, groups=weights, limit=rng.uniform(1, 9, 5))
+        exact, tokens = (
+            environment_of(ID, given, tmp_path, view=view, observation=kind) for kind in ("dict", "features")
+        )
+    else:
+        exact, tokens = make(**parameters), make(observation="features", **parameters)
+    other = None if weighted else smaller(5, arity=4)
+    play_both(exact, tokens, lambda one, two, step: check_tokens(one, two, view, tokens, step), other)

@@ -8,7 +8,6 @@ import pytest
 
 import schedgym
 from schedgym.core.policy import list_policies
-from schedgym.core.workload_files import save_workload
 from schedgym.papers.shi2017.model import one_job
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.playing import play
@@ -72,9 +71,7 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
     """The policy takes the groups from the observation, anew in every episode, with room to spare."""
     small = list(instances(30, 5, True, tree=False))
     one = next(i for i in instances(200, 6, True) if i.tasks == 5 and i.servers == 5 and len(i.groups) > 6)
-    path = tmp_path / "room.json"
-    save_workload(random_jobs.job_workload(one), path)
-    env = make(path, view=view, strict=True, **({"max_moves": 1000} if view == "search" else {}))
+    env = of(one, tmp_path, view=view, strict=True, **({"max_moves": 1000} if view == "search" else {}))
     policy = schedgym.make_policy("single-job/tapra-fast")
     played = 0
     for other in small:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas
 import pytest
 
-from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym import errors
+from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import read_table
 from schedgym.traces.guess import amend_format, describe_columns, guess_format, guess_machines
 from tests.tables import table
@@ -182,25 +183,9 @@ def test_machines(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "given", "error", "match"),
-    [
-        ("a,b\n1,2\n", None, TraceFormatError, r"t.csv:1: no column is known for submit: name one of a, b"),
-        (
-            "submit,b\n1,2\n",
-            None,
-            TraceFormatError,
-            r"no column is known for duration \(or end\): name one of",
-        ),
-        ("submit,b\n1,2\n", "duration=c", TraceFormatError, r"t.csv:1: c: missing column"),
-        ("submit,b\n1,x\n", "duration=b", TraceFormatError, r"t.csv:2: b: must be a number, got 'x'"),
-        ("submit,b\nx,2\n", "duration=b", TraceFormatError, r"t.csv:2: submit: must be a number, got 'x'"),
-        ("submit,b\n1,2\n", "duration", InvalidParameter, "columns: must be QUANTITY=COLUMN"),
-        ("submit,b\n1,2\n", "duration=b,duration=b", InvalidParameter, "duration is given twice"),
-        ("submit,b\n1,2\n", "length=b", UnknownName, "unknown quantity 'length'"),
-        ("submit,b\n1,2\n", "duration=b [GiB]", InvalidParameter, "duration: its unit is one of s, ms"),
-        ("", None, TraceFormatError, "is empty, must start with a header"),
-    ],
+    table(__file__, "test_what_is_wrong_is_said"),
 )
 def test_what_is_wrong_is_said(tmp_path, text, given, error, match):
     path = _write(tmp_path, text)
-    with pytest.raises(error, match=match):
+    with pytest.raises(getattr(errors, error), match=match):
         read_table(path, guess_format(path, given))

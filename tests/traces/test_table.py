@@ -33,32 +33,11 @@ from schedgym.traces import (
     texts,
 )
 from tests.long import long
-from tests.tables import table
+from tests.tables import entry, table
 from tests.traces.logs import lines as write
 
-MINE = """\
-name: mine
-help: jobs of our cluster
-licence: ours
-notes: [as of June]
-columns:
-  submit: {from: submitted, unit: date}
-  start: {from: began, unit: date, empty: unknown}
-  duration: {from: minutes, unit: min}
-  cpus: cores
-  memory: {from: mib, unit: MiB, empty: zero}
-  deadline: {from: due, unit: date, empty: unknown, optional: true}
-  site: region
-filters:
-  - {column: state, other_than: [DONE, FAILED], reason: unfinished}
-"""
+MINE, ROWS = entry(__file__, "MINE"), entry(__file__, "ROWS")
 HEADER = "id,submitted,began,minutes,cores,mib,region,state,due"
-ROWS = [
-    "1,2024-03-01T10:00:00+01:00,2024-03-01T10:00:30+01:00,2,4,2048,west,DONE,",
-    "2,2024-03-01 09:00:00.25,,0.5,1,,east,FAILED,2024-03-01T09:01:00Z",
-    "3,2024-03-02T00:00:00Z,2024-03-02T01:00:00Z,1,2,512,west,RUNNING,",
-    "4,2024-02-29T23:59:59Z,2024-03-01T00:00:00Z,0,2,512,west,DONE,",
-]
 
 
 @pytest.fixture
@@ -303,19 +282,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
     own: dict[str, Any] = {"submit": Field("at", unit="date"), "duration": "b"}
-    path = write(tmp_path / "t.csv", "at,b", "2024-01-01,1", "2024-13-01,1")
-    with pytest.raises(
-        TraceFormatError, match=r"t\.csv:3: at: must be a date \(ISO 8601\), got '2024-13-01'"
-    ):
-        read(path, **own)
-    with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: is empty$"):
-        read(write(path, "at,b", ",1"), **own)
-    with pytest.raises(TraceFormatError, match=r"t\.csv:1: b: missing column"):
-        read(write(path, "at,c", "2024-01-01,1"), **own)
-    with pytest.raises(TraceFormatError, match=r"t\.csv:1: b: column appears 2 times in the header"):
-        read(write(path, "at,b,b", "2024-01-01,1,1"), **own)
-    with pytest.raises(TraceFormatError, match=r"t\.csv:2: b: must be >= 0 \(s\), got '-1'"):
-        read(write(path, "at,b", "2024-01-01,-1"), **own)
+    path = tmp_path / "t.csv"
+    for lines, message in table(__file__, "test_errors_of_files_name_the_place"):
+        with pytest.raises(TraceFormatError, match=message):
+            read(write(path, *lines), **own)
     with pytest.raises(TraceFormatError, match=r"t\.csv: has no task \(left out: malformed: 1\)"):
         read(write(path, "at,b", "x,1"), **own, on_error="skip")
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -550,11 +520,7 @@ def test_commands(log: Path, mine: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert inspect_trace(log, format=mine) == facts
     out.unlink()
     capsys.readouterr()
-    for arguments, message in (
-        (["--format", "none.yaml"], "none.yaml"),
-        (["--format", "slrm"], "unknown trace format 'slrm'; did you mean 'slurm'"),
-        ([], "log.csv:1: not a known trace format"),
-    ):
+    for arguments, message in table(__file__, "test_commands"):
         assert main(["trace", "inspect", str(log), *arguments, "--json", str(out)]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1 and not out.exists()

@@ -13,6 +13,7 @@ from schedgym.papers.guan2022.batches import settings
 from tests.long import long, weekly
 from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import instance_of
+from tests.tables import entry
 
 pytestmark = long
 
@@ -86,29 +87,9 @@ def confirm(name, **instance):
 
 
 def test_the_specifications_counterexamples() -> None:
-    lie = {
-        "policy": "sig-gamf",
-        "slots": [2, 1, 3],
-        "groups": [[0], [1], [2]],
-        "demand": [[2, 0, 0], [2, 0, 1], [0, 1, 0]],
-        "job": 1,
-        "report": [1, 3, 1],
-        "aggregates": ["4/3", "5/3", "1"],
-        "aggregates_if_lying": ["1", "2", "1"],
-        "useful_if_lying": "2",
-    }
+    lie, envy = entry(__file__, "lie"), entry(__file__, "envy")
     assert confirm("sig-gamf-strategy", **lie)
     assert not confirm("sig-gamf-strategy", **(lie | {"report": [2, 0, 1], "useful_if_lying": "5/3"}))
-    envy = {
-        "policy": "sig-gamf",
-        "slots": [5, 2, 4],
-        "groups": [[0], [1], [2]],
-        "demand": [[0, 0, 4], [2, 0, 1], [2, 0, 2]],
-        "job": 1,
-        "envies": 2,
-        "aggregates": ["7/3", "8/3", "3"],
-        "useful": "3",
-    }
     assert confirm("sig-gamf-envy", **envy)
     assert not confirm("sig-gamf-envy", **(envy | {"job": 2, "envies": 1, "useful": "8/3"}))
     # AMF and GAMF give no such thing on the same instances

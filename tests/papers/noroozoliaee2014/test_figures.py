@@ -8,6 +8,7 @@ import pytest
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import check_claims, list_figures, make_figure
 from tests.long import long
+from tests.tables import entry, table
 
 pytestmark = long
 
@@ -30,11 +31,7 @@ def test_the_policies_of_the_paper_are_drawn(made) -> None:
 
 @pytest.mark.parametrize(
     ("name", "panel", "metric", "factor"),
-    [
-        ("noroozoliaee2014/fig2", "(a) memory", "utilization_memory_to_last_arrival", 100.0),
-        ("noroozoliaee2014/fig2", "(b) CPU", "utilization_cpu_to_last_arrival", 100.0),
-        ("noroozoliaee2014/fig3", "1", "mean_delay", 1.0),
-    ],
+    table(__file__, "test_points_are_means_of_runs"),
 )
 def test_points_are_means_of_runs(made, name, panel, metric, factor) -> None:
     table = pandas.read_csv(made[name][1], dtype={"panel": str})
@@ -55,14 +52,7 @@ def test_statements_are_the_claims(made) -> None:
     said = [claim for content, _ in made.values() for claim in content["claims"]]
     names = [claim["name"] for claim in said]
     results = {result.claim.name: result for result in check_claims(*names, scale="tiny")}
-    assert [name.partition("/")[2] for name in names] == [
-        "figure-2-order",
-        "figure-2-levels",
-        "figure-2-fcfs",
-        "figure-3-ffd-dp",
-        "figure-3-ffd-nb",
-        "figure-3-fcfs",
-    ]
+    assert [name.partition("/")[2] for name in names] == entry(__file__, "test_statements_are_the_claims")
     for claim in said:
         own = results[claim["name"]]
         assert claim["claim"] == own.claim.text and claim["measured"] == own.finding.evidence

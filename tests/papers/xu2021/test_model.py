@@ -152,11 +152,7 @@ def test_one_machine_bound_by_hand() -> None:
 
 def test_replay_refuses() -> None:
     instance = Instance([Job(0, 2, 2, 3), Job(1, 2, 2, 3)], [2, 2], [3, 4])
-    for slot, reason in [
-        ([[2, 1], [0, 0]], "job 0"),
-        ([[0, 0], [1, 0]], "job 1"),
-        ([[-1, 1], [0, 0]], "job 0"),
-    ]:
+    for slot, reason in table(__file__, "test_replay_refuses"):
         with pytest.raises(ValueError, match=reason):
             model.replay(instance, [slot])
     with pytest.raises(ValueError, match="too little memory"):

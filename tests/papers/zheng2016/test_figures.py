@@ -14,28 +14,14 @@ from schedgym.papers.zheng2016.instances import OPEN
 from tests.long import long
 from tests.partial_value import optima
 from tests.partial_value.instances import instance_of
+from tests.tables import entry
 
 HEAVY, IMPROVEMENT, MISFIT = (OPEN[name] for name in ("HEAVY", "IMPROVEMENT", "MISFIT"))
 
 pytestmark = long
 
 ID = "schedgym/PartialValue-v0"
-SERIES = {
-    "zheng2016/fig2a": ["Algorithm 1", "s-greedy", "equal-opp", "offline optimum"],
-    "zheng2016/fig2b": ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "upper bound"],
-    "zheng2016/fig2c": ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "upper bound"],
-    "zheng2016/fig2d": ["deadline-aware", "s-greedy", "equal-opp", "offline optimum"],
-}
-PARAMETERS = {
-    "zheng2016/fig2a": ("windows", [1.0, 6.0], {"heavy": "resource"}),
-    "zheng2016/fig2b": ("windows", [1.0, 6.0], {"model": "discrete", "heavy": "resource"}),
-    "zheng2016/fig2c": (
-        "heterogeneity",
-        [1.0, 8.0],
-        {"model": "discrete", "windows": 6.0, "heavy": "resource"},
-    ),
-    "zheng2016/fig2d": ("windows", [1.0, 6.0], {"single": True}),
-}
+SERIES, PARAMETERS = entry(__file__, "SERIES"), entry(__file__, "PARAMETERS")
 NAMES = {"Algorithm 1": "concave"}
 
 
