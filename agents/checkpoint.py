@@ -134,7 +134,7 @@ class TrainingRecord(Generic[P]):
         mine = _flat({**self.config.to_dict(), "files": self.contents})
         for name in sorted({*theirs, *mine} - {"checkpoint"}):  # which only says when to save
             there, here = theirs.get(name), mine.get(name)
-            if name in LIMITS and isinstance(there, int) and there < here:
+            if name in LIMITS and isinstance(there, int) and here is not None and there < here:
                 self.begun.setdefault(name, there)
             elif there != here:
                 assert self.path is not None
