@@ -22,8 +22,8 @@ from schedgym.errors import InvalidParameter
 
 FORMAT = 3  # of checkpoints
 LARGEST = 2**32  # bytes of one: with the arrays of all environments
-#: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
-LIMITS = ("checkpoint", "search.generations", "search.patience")
+#: settings that say when to stop: a training may be made longer than its checkpoint's, not shorter
+LIMITS = ("steps", "search.generations", "search.patience")
 TEXT, BEST = "text", "best/"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -40,6 +40,7 @@ class TrainingRecord(Generic[P]):
 
     Attributes:
         contents: of the files that the configuration names, when the training began.
+        begun: limits that were others when it began: a longer training of one command may end elsewhere.
         curve: the validations.
         best_index: index of the validation whose weights are kept.
         best: these weights.
@@ -48,6 +49,7 @@ class TrainingRecord(Generic[P]):
     def __init__(self, config: Config, checkpoint: str | Path | None, point: type[P]) -> None:
         self.config, self.point, self.contents = config, point, config.contents()
         self.path = None if checkpoint is None else Path(checkpoint)
+        self.begun: dict[str, Any] = {}
         self.curve: list[P] = []
         self.best_index = 0
         self.best: Arrays = {}
@@ -85,6 +87,7 @@ class TrainingRecord(Generic[P]):
             "curve": [dataclasses.astuple(point) for point in self.curve],  # type: ignore[call-overload]
             "best": self.best_index,
             "seconds": self.seconds,
+            "begun": self.begun,
             **more,
         }
         best = {f"{BEST}{name}": array for name, array in self.best.items()}
@@ -110,6 +113,7 @@ class TrainingRecord(Generic[P]):
             curve = [self.point(*row) for row in text["curve"]]
             best = int(text["best"])
             began = time.perf_counter() - float(text["seconds"])
+            self.begun = dict(text.get("begun", {}))  # no checkpoint of an older release has it
             missing = [name for name in needed if name not in arrays and name not in text]
             if missing and written_as == FORMAT:
                 raise KeyError(missing[0])
@@ -128,15 +132,15 @@ class TrainingRecord(Generic[P]):
 
     def _compare(self, theirs: Mapping[str, Any]) -> None:
         mine = _flat({**self.config.to_dict(), "files": self.contents})
-        limits = {*LIMITS}
-        if theirs.get("steps", 0) <= self.config.steps:  # it may be made longer, not shorter
-            limits.add("steps")
-        for name in sorted({*theirs, *mine} - limits):
-            if theirs.get(name) != mine.get(name):
+        for name in sorted({*theirs, *mine} - {"checkpoint"}):  # which only says when to save
+            there, here = theirs.get(name), mine.get(name)
+            if name in LIMITS and isinstance(there, int) and here is not None and there < here:
+                self.begun.setdefault(name, there)
+            elif there != here:
                 assert self.path is not None
                 raise InvalidParameter(
-                    f"{self.path.name}: the checkpoint of another configuration: {name} is "
-                    f"{theirs.get(name)!r} there, and {mine.get(name)!r} here"
+                    f"{self.path.name}: the checkpoint of another configuration: {name} is {there!r} there, "
+                    f"and {here!r} here"
                 )
 
 

@@ -22,13 +22,14 @@ import numpy.typing as npt
 
 from schedgym.core.files import atomic_write, check_output, read_archive
 from schedgym.core.problem import get_problem
+from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidFile, InvalidParameter, SchedgymError, UnknownName
 
 if TYPE_CHECKING:
     from schedgym.agents.config import Config
 
 FORMAT = 1
-LARGEST = 64 * 2**20  # bytes of a file that is read, and of what is in it
+LARGEST = 2**27  # bytes of a file that is read, and of what is in it: the largest networks take 100 MiB
 KINDS = "fiub"  # of numbers: arrays of anything else are refused
 #: whose versions a file tells
 PACKAGES = ("schedgym", "numpy", "numba", "gymnasium", "cma", "torch", "stable-baselines3", "sb3-contrib")
@@ -150,17 +151,20 @@ def _digest(weights: Arrays, text: bytes) -> bytes:
 
 
 def describe(
-    config: Config, network: Mapping[str, Any], training: Mapping[str, Any], command: str
+    config: Config, network: Mapping[str, Any], result: Any, command: str, **training: Any
 ) -> dict[str, Any]:
     """The metadata of an agent file.
 
     Args:
         config: configuration of the training.
         network: form and sizes.
-        training: facts about it: seeds, seconds, curve, ...
-        command: command that repeats it.
+        result: of a search, or of a training with gradients.
+        command: command that repeats it, unless it was begun with other limits.
+        training: facts about it that only one of the two has.
     """
     data = config.to_dict()
+    told = {"seed": config.seed, "validation_seed": VALIDATION_SEED, **training, "begun": result.begun}
+    told |= {"seconds": result.seconds, "best": dataclasses.asdict(result.best)}
     return {
         "id": config.id,
         "problem": get_problem(config.id).name,
@@ -171,7 +175,7 @@ def describe(
         "config": data,
         "versions": versions(),
         "command": command,
-        "training": {"seed": config.seed, **training},
+        "training": {**told, "curve": [dataclasses.asdict(point) for point in result.curve]},
     }
 
 

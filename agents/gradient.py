@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.agents.checkpoint import TrainingRecord
+from schedgym.agents.checkpoint import Arrays, TrainingRecord
 from schedgym.agents.config import Config
 from schedgym.agents.files import describe, strip
 from schedgym.agents.imitate import Cloning, clone, demonstrate
@@ -37,8 +36,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
 torch: Any = require("torch", "agents")
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 SPACING = 2**20  # more than the environments of a training
 TRAINING_SEEDS = 2**53
@@ -74,6 +71,7 @@ class TrainingResult:
         cloning: the result of the imitation; None: there was none.
         steps: number of environment steps.
         seconds: time that it took [s], all parts of a resumed training together.
+        begun: as of :class:`~schedgym.agents.checkpoint.TrainingRecord`.
     """
 
     weights: dict[str, Floats32]
@@ -83,6 +81,7 @@ class TrainingResult:
     cloning: Cloning | None
     steps: int
     seconds: float
+    begun: dict[str, Any]
 
 
 @contextlib.contextmanager
@@ -256,6 +255,7 @@ def run(
         cloning=cloning,
         steps=training.steps,
         seconds=record.seconds,
+        begun=record.begun,
     )
 
 
@@ -290,13 +290,9 @@ def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[st
     training = {
         "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
         "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
-        "validation_seed": VALIDATION_SEED,
         "steps": result.steps,
-        "seconds": result.seconds,
         "returns": dict(zip(("mean", "variance", "count"), result.returns, strict=False)),
         "imitation": {name: None if v != v else v for name, v in cloned.items()} or None,  # NaN is no JSON
-        "best": dataclasses.asdict(result.best),
-        "curve": [dataclasses.asdict(point) for point in result.curve],
     }
     network = {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds}
-    return describe(config, network, training, command)
+    return describe(config, network, result, command, **training)

@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.agents.checkpoint import Arrays
 from schedgym.agents.config import Config
 from schedgym.agents.environments import make_environments
 from schedgym.agents.files import strip
-from schedgym.agents.gradient import SPACING, TRAINING_SEEDS, Arrays, GradientTraining
+from schedgym.agents.gradient import SPACING, TRAINING_SEEDS, GradientTraining
 from schedgym.agents.network import initial
 from schedgym.agents.options import PPOOptions
 from schedgym.agents.torch_network import Network, Observation, Random

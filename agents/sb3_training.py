@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.agents.checkpoint import Arrays
 from schedgym.agents.config import Config
 from schedgym.agents.files import strip
-from schedgym.agents.gradient import DEMONSTRATION_SEEDS, SPACING, TRAINING_SEEDS, Arrays, GradientTraining
+from schedgym.agents.gradient import DEMONSTRATION_SEEDS, SPACING, TRAINING_SEEDS, GradientTraining
 from schedgym.agents.sb3 import TokenPolicy, make_vec_env
 from schedgym.core.arrays import Floats
 from schedgym.core.problem import get_problem

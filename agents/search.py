@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.agents.checkpoint import TrainingRecord
+from schedgym.agents.checkpoint import Arrays, TrainingRecord
 from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, best_baseline, episodes_of_part
 from schedgym.agents.files import describe, strip
@@ -42,8 +41,6 @@ from schedgym.core.arrays import Flags, Floats, Floats32, Integers
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 #: the environment's seed in training is this plus the training's seed, which is below 2^32
 TRAINING_SEEDS = EVALUATION_SEEDS
@@ -88,15 +85,17 @@ class SearchResult:
         stopped: the reason for its end.
         seconds: time that it took [s].
         decisions: environment steps that were played.
+        begun: as of :class:`~schedgym.agents.checkpoint.TrainingRecord`.
     """
 
-    weights: dict[str, npt.NDArray[Any]]
+    weights: Arrays
     curve: tuple[Point, ...]
     best: Point
     inputs: dict[str, list[str]]
     stopped: str
     seconds: float
     decisions: int
+    begun: dict[str, Any]
 
 
 class Rollouts:
@@ -400,6 +399,7 @@ class Search:
             stopped=stopped,
             seconds=record.seconds,
             decisions=self.decisions,
+            begun=record.begun,
         )
 
     def _add(self, generation: int, sigma: float, values: Sequence[Floats], theta: Floats32) -> None:
@@ -438,14 +438,6 @@ def _strategy(config: Config, scorer: Scorer, start: Floats32) -> Any:
 
 def metadata_of(config: Config, result: SearchResult, command: str) -> dict[str, Any]:
     """The metadata of the agent file of a training."""
-    training = {
-        "environment_seed": TRAINING_SEEDS + config.seed,
-        "validation_seed": VALIDATION_SEED,
-        "seconds": result.seconds,
-        "decisions": result.decisions,
-        "stopped": result.stopped,
-        "best": dataclasses.asdict(result.best),
-        "curve": [dataclasses.asdict(point) for point in result.curve],
-    }
     network = {"form": "scorer", **config.to_dict()["scorer"], "inputs": result.inputs}
-    return describe(config, network, training, command)
+    told = {"decisions": result.decisions, "stopped": result.stopped}
+    return describe(config, network, result, command, environment_seed=TRAINING_SEEDS + config.seed, **told)

@@ -257,6 +257,21 @@ def test_what_breaks_a_rule_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("what", ["metrics", "fates", "validate"])
+def test_what_does_not_exist_is_never_measured(name: str, what: str) -> None:
+    """Neither by the validator nor without it: nothing is read beyond the end of an array."""
+    record = schedules_of(name).example()
+    noun = "job" if name in ("flowtime", "partial-value") else "task"
+    for column, named in (("job", noun), ("server", "server")):
+        for number in (-1, 99):
+            changed = replaced(record, {f"{column}[1]": number})
+            with pytest.raises(InvalidSchedule, match=rf"row \[1\] names a {named} that does not exist"):
+                getattr(judge_of(name), what)(changed)
+    with pytest.raises(InvalidSchedule, match="amount: must have the shape"):
+        getattr(judge_of(name), what)(dataclasses.replace(record, amount=record.amount[1:]))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_metrics_by_hand(name: str) -> None:
     """Of schedules that no random instance has; a number is the value of all metrics that are not named."""
     judge = judge_of(name)

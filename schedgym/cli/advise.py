@@ -86,18 +86,18 @@ def advise(asked: Asked) -> None:
     if asked.where is not None:
         given["where"] = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
     found = run(asked.log, **given)
-    _print(found)
-    say(f"{time.monotonic() - began:.0f} s")
     if asked.json is not None:
         from schedgym.evaluation.manifest import make_manifest
 
         write_json({**found.content(), "manifest": make_manifest(seeds=[asked.seed])}, asked.json)
-        say(f"wrote {asked.json}")
     if asked.report is not None:
         from schedgym.advice.page import write_page
 
         write_page(found, asked.report, asked.log.name)
-        say(f"wrote {asked.report}")
+    _print(found)
+    say(f"{time.monotonic() - began:.0f} s")
+    if written := [str(path) for path in (asked.json, asked.report) if path is not None]:
+        say(f"wrote {', '.join(written)}")
 
 
 def _print(found: Any) -> None:

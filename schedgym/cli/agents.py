@@ -189,6 +189,8 @@ def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
         n_jobs=-1 if asked.n_jobs is None else asked.n_jobs,
         unit_timeout=asked.unit_timeout,
     )
+    manifest = make_manifest(seeds=spec.seeds, config=config.to_dict())
+    write_json({**dataclasses.asdict(result), "manifest": manifest}, folder / "trainings.json")
     rows = [
         (
             str(agent.seed),
@@ -207,8 +209,6 @@ def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
         make_console().print(make_table(_describe(config), headings, rows, **right))
     for what, error in result.failed.items():
         say(f"failed: {what}: {error.strip().splitlines()[-1]}")
-    manifest = make_manifest(seeds=spec.seeds, config=config.to_dict())
-    write_json({**dataclasses.asdict(result), "manifest": manifest}, folder / "trainings.json")
     say(f"{result.done} trainings in {result.seconds:.0f} s; {spec.store}; {folder / 'trainings.json'}")
     if result.median is not None:
         hint = f"schedgym compare {id} --agents {shlex.quote(str(folder))}"

@@ -74,6 +74,10 @@ def run(asked: Asked) -> None:
     seconds = asked.decision_seconds
     limits = Limits(seconds, CLOCK * seconds, asked.episode_seconds, asked.memory * 2**20)
     report = scores.run(asked.candidate, asked.suite, asked.set, phrase, limits)
+    write_json(report.content(), asked.json)
+    valid = {own.instance.index: own.schedule for own in report.results if own.schedule is not None}
+    if asked.schedules is not None and valid:
+        save_schedules(asked.schedules, valid)
     for text in report.missing:
         say(f"not restricted on this system: {text}", stderr=True)
     metric = report.results[0].instance.objective
@@ -87,12 +91,8 @@ def run(asked: Asked) -> None:
         say(f"refused: {result.instance.name}: {result.refusal}", stderr=True)
     micros = 1e6 * report.seconds / max(report.decisions, 1)
     say(f"{report.decisions:,} decisions, {four_digits(micros)} us of CPU time each")
-    write_json(report.content(), asked.json)
     if len(report.refused) == len(report.results):
         raise RunAborted(f"every instance was refused: {report.refused[0].refusal}")
-    if asked.schedules is not None:
-        valid = {own.instance.index: own.schedule for own in report.results if own.schedule is not None}
-        save_schedules(asked.schedules, valid)
 
 
 def _row(results: Sequence[Any]) -> list[str]:

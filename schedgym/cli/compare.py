@@ -150,13 +150,6 @@ def compare(asked: Asked, **given: str | None) -> None:
         evaluation = take_best(evaluation)
     context = _context(wanted, evaluation)
     seconds = time.monotonic() - began
-    _print_comparison(evaluation, wanted.reference, f"{context} · {seconds:.1f} s")
-    _print_machines(wanted)
-    _print_trainings(wanted, evaluation)
-    if asked.tuned is not None:
-        _print_tuned(wanted, evaluation)
-    _print_searching(wanted, evaluation)
-    _print_statements(evaluation)
     if picture is not None:
         title = None if asked.title else ""
         plot_comparison(
@@ -167,8 +160,14 @@ def compare(asked: Asked, **given: str | None) -> None:
             write_csv(stream, [evaluation.frame])
     if asked.json is not None:
         write_json(_report(wanted, evaluation), asked.json)
-    written = [str(path) for path in (picture, asked.csv, asked.json) if path is not None]
-    if written:
+    _print_comparison(evaluation, wanted.reference, f"{context} · {seconds:.1f} s")
+    _print_machines(wanted)
+    _print_trainings(wanted, evaluation)
+    if asked.tuned is not None:
+        _print_tuned(wanted, evaluation)
+    _print_searching(wanted, evaluation)
+    _print_statements(evaluation)
+    if written := [str(path) for path in (picture, asked.csv, asked.json) if path is not None]:
         say(f"wrote {', '.join(written)}")
 
 

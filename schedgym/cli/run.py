@@ -81,17 +81,6 @@ def run(asked: RunAsked) -> None:
     record, objective = evaluation.observed[0].values, evaluation.objective
     metrics: dict[str, Any] = dict(zip(evaluation.frame["metric"], evaluation.frame["value"], strict=True))
     truncated, _ = metrics.pop("truncated"), metrics.pop("gap", None)
-    measured = [problem.metric(name) for name in metrics if name != "bound"]
-    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in measured]
-    if "bound" in metrics:
-        meaning = f"no scheduler has a better {objective.name}"
-        rows.append(("bound", four_digits(metrics["bound"]), objective.unit, meaning))
-    headings = ("metric", "value", "unit", "meaning")
-    where = f"seed {asked.seed}" if asked.workload is None else asked.workload.name
-    console = make_console()
-    console.print(make_table(f"{label} on {where}", headings, rows, value={"justify": "right"}))
-    if truncated:
-        console.print("the episode ended with work left")
     if asked.json is not None:
         content = {
             "problem": problem.name,
@@ -109,6 +98,17 @@ def run(asked: RunAsked) -> None:
         save_figure(plot_schedule(record, policy=label), asked.gantt)
     if asked.gif is not None:
         record_episode(id, acting, asked.gif, seed=asked.seed, parameters=given)
+    measured = [problem.metric(name) for name in metrics if name != "bound"]
+    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in measured]
+    if "bound" in metrics:
+        meaning = f"no scheduler has a better {objective.name}"
+        rows.append(("bound", four_digits(metrics["bound"]), objective.unit, meaning))
+    headings = ("metric", "value", "unit", "meaning")
+    where = f"seed {asked.seed}" if asked.workload is None else asked.workload.name
+    console = make_console()
+    console.print(make_table(f"{label} on {where}", headings, rows, value={"justify": "right"}))
+    if truncated:
+        console.print("the episode ended with work left")
     if written := [str(path) for path in (asked.json, asked.gantt, asked.gif) if path is not None]:
         say(f"wrote {', '.join(written)}")
 

@@ -30,6 +30,13 @@ def list_formats(*, json: Path | None = None) -> None:
         )
         for format in found
     ]
+    keys = ("name", "help", "jobs", "span", "licence", "address", "cite", "notes", "assumes")
+    content = [
+        {key: getattr(format, key) for key in keys}
+        | {"feeds": ids[format.name], "files": {name: vars(file) for name, file in format.files.items()}}
+        for format in found
+    ]
+    write_json({"formats": content}, json)
     console = make_console()
     headings = ("format", "jobs", "span", "licence", "feeds")
     options: dict[str, Any] = {"format": {"no_wrap": True}, "jobs": {"justify": "right", "no_wrap": True}}
@@ -41,13 +48,6 @@ def list_formats(*, json: Path | None = None) -> None:
         name + ("" if one.sha256 else " (unverified)") for own in found for name, one in own.files.items()
     ]
     say(f"schedgym trace fetch: {', '.join(names)}")
-    keys = ("name", "help", "jobs", "span", "licence", "address", "cite", "notes", "assumes")
-    facts = [{key: getattr(format, key) for key in keys} for format in found]
-    content = [
-        one | {"feeds": ids[one["name"]], "files": {n: vars(f) for n, f in format.files.items()}}
-        for one, format in zip(facts, found, strict=True)
-    ]
-    write_json({"formats": content}, json)
     if json is not None:
         say(f"wrote {json}")
 
@@ -73,9 +73,9 @@ def inspect(
     from schedgym.traces import inspect_trace
 
     facts = inspect_trace(file, nodes=nodes, on_error=on_error, format=format, pool=pool)
+    write_json(facts, json)
     rows = [(key.replace("_", " "), _fact(value)) for key, value in facts.items()]
     make_console().print(make_table(file.name, ("fact", "value"), rows))
-    write_json(facts, json)
     if json is not None:
         say(f"wrote {json}")
 

@@ -82,12 +82,13 @@ def tune(asked: Asked, **given: str | None) -> None:
         store=asked.output,
         n_jobs=asked.n_jobs,
     )
-    _print_candidates(found)
-    _print_judgement(found)
     if asked.json is not None:
         manifest = make_manifest(seeds=[found.seed], parameters=found.parameters)
         entry = found.entry() | {"candidates": found.candidates, "refused": found.refused}
         write_json({"tuned": [entry], "manifest": manifest}, asked.json)
+    _print_candidates(found)
+    _print_judgement(found)
+    if asked.json is not None:
         say(f"wrote {asked.json}; schedgym compare {id} --tuned {asked.json}")
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers
-from schedgym.core.workload import Workload
+from schedgym.core.problem import list_problems
+from schedgym.core.workload import SECTIONS, Workload
 from schedgym.errors import InvalidSchedule
 
 
@@ -67,15 +68,25 @@ def refuse_first(where: str, checks: Iterable[tuple[Any, str]], *numbers: Any) -
             raise InvalidSchedule(f"{where.format(*([int(n[at]) for n in numbers] or [at]))} {what}")
 
 
-def check_columns(
-    record: ScheduleRecord, tasks: int, servers: int, resources: int, task: str = "task"
-) -> None:
-    """Check the shapes of a record's columns, its indices of tasks (called ``task``) and servers, and times.
+def check_rows(record: ScheduleRecord, resources: int, outlasting: bool = False) -> None:
+    """Check the shapes of a record's columns, that its tasks and servers exist, its times and its amounts.
+
+    Args:
+        record: of a problem whose schema counts tasks, or else jobs, and servers or sites, or else has one.
+        resources: columns of ``amount``.
+        outlasting: True if rows may end after the episode.
 
     Raises:
         InvalidSchedule: naming the column, or the first row at fault.
     """
-    rows = len(record.job)
+    counts, sections = {"server": 1}, vars(record.workload)
+    schema = list_problems()[record.workload.problem].schema
+    for section in SECTIONS:
+        for field in schema.fields(section, sections):
+            shape = np.shape(sections[section].get(field.name, 0))
+            counts.update(zip(field.dimensions, shape, strict=False))
+    task = "task" if "task" in counts else "job"
+    rows, servers = len(record.job), counts.get("site", counts["server"])
     for name in ("job", "server", "start", "end"):
         if getattr(record, name).shape != (rows,):
             raise InvalidSchedule(f"{name}: must have one value per row")
@@ -86,26 +97,12 @@ def check_columns(
     refuse_first(
         "row [{}]",
         (
-            ((record.job < 0) | (record.job >= tasks), f"names a {task} that does not exist"),
+            ((record.job < 0) | (record.job >= counts[task]), f"names a {task} that does not exist"),
             ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
             (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
             (record.start > record.end, "ends before it starts"),
-        ),
-    )
-
-
-def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int, task: str = "task") -> None:
-    """Check columns (:func:`check_columns`), that amounts are finite, and that no row outlasts the episode.
-
-    Raises:
-        InvalidSchedule: naming the column, or the first row at fault.
-    """
-    check_columns(record, tasks, servers, resources, task)
-    refuse_first(
-        "row [{}]",
-        (
             (~np.isfinite(record.amount).all(axis=1), "has no amount"),
-            (~(record.end <= record.final_time), "ends after the episode"),
+            (~(outlasting | (record.end <= record.final_time)), "ends after the episode"),
         ),
     )
 

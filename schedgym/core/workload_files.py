@@ -18,6 +18,7 @@ from schedgym.errors import InvalidFile, InvalidWorkload, suggest
 
 LARGEST_TEXT = 2**27  # bytes of a .json file that is read; it takes some ten times as much memory
 LARGEST = 2**30  # bytes of a .npz file, and of the arrays in it
+NPY_HEADER = 128  # bytes before each of them
 
 
 def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
@@ -70,27 +71,29 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
 
 
 def save_workload(workload: Workload, path: str | Path) -> None:
-    """Write a workload as ``.json`` or ``.npz`` (for large ones); loading gives back equal arrays."""
-    path = Path(path)
-    sections = {s: getattr(workload, s) for s in SECTIONS if s != "tasks" or workload.tasks}
-    if path.suffix == ".json":
-        content: dict[str, Any] = {"problem": workload.problem}
-        for section, fields in sections.items():
-            content[section] = {
-                name: _listed(workload, f"{section}.{name}", array) for name, array in fields.items()
-            }
-        with atomic_write(path) as stream:
-            json.dump(content, stream, allow_nan=False)
-    elif path.suffix == ".npz":
-        arrays = {
-            f"{section}/{name}": array
-            for section, fields in sections.items()
-            for name, array in fields.items()
-        }
-        with atomic_write(path, "wb") as stream:
-            np.savez_compressed(stream, problem=np.array(workload.problem), **arrays)
-    else:
+    """Write a workload as ``.json`` or ``.npz`` (for large ones); loading gives back equal arrays.
+
+    Raises:
+        InvalidWorkload: for another suffix, or if the file would be larger than what is read.
+    """
+    path, sections = Path(path), {s: getattr(workload, s) for s in SECTIONS if s != "tasks" or workload.tasks}
+    most = {".json": LARGEST_TEXT, ".npz": LARGEST}.get(path.suffix)
+    if most is None:
         raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+    arrays = {f"{s}/{name}": array for s, fields in sections.items() for name, array in fields.items()}
+    arrays["problem"] = np.array(workload.problem)
+    with atomic_write(path, "wb") as stream:
+        if path.suffix == ".npz":
+            np.savez_compressed(stream, **arrays)
+        else:
+            content: dict[str, Any] = {"problem": workload.problem}
+            for section, fields in sections.items():
+                own = {name: _listed(workload, f"{section}.{name}", array) for name, array in fields.items()}
+                content[section] = own
+            stream.write(json.dumps(content, allow_nan=False).encode())
+        unpacked = sum(array.nbytes + NPY_HEADER for array in arrays.values()) if path.suffix == ".npz" else 0
+        if (size := max(unpacked, stream.tell())) > most:
+            raise InvalidWorkload(f"{path}: would have {size} bytes, and no more than {most} are read")
 
 
 def _listed(workload: Workload, name: str, array: npt.NDArray[Any]) -> Any:

@@ -55,6 +55,13 @@ def print_claims(
             status.update(require("rich.text").Text(f"{done}/{total} {name}"))
 
         results = check_claims(*names, scale=scale, seed=seed, progress=tell)
+    if path is not None:
+        content = {
+            "claims": [result.to_dict() for result in results],
+            "manifest": make_manifest(seeds=[seed], scale=scale, names=list(names)),
+        }
+        with atomic_write(path) as stream:
+            stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
     papers = list(dict.fromkeys(result.claim.paper for result in results))
     found = {result.claim.name: result.verdicts for result in results}
     for paper in papers:
@@ -67,20 +74,13 @@ def print_claims(
             under = f" under {reading}" if reading else ""
             text = f"{result.claim.name}{under}: recorded {recorded}, found {verdict}"
             console.print(text, style="bold red", soft_wrap=True)
-    seconds = time.perf_counter() - began
     ours = sum(result.claim.ours for result in results)
     counted = f"{len(results) - ours} claims" + (f" and {ours} besides that no paper makes" if ours else "")
     console.print(
-        f"{counted}, scale {scale}, seed {seed}, {seconds:.1f} s; "
+        f"{counted}, scale {scale}, seed {seed}, {time.perf_counter() - began:.1f} s; "
         + (f"{len(differing)} not as recorded" if differing else "all verdicts as recorded")
     )
     if path is not None:
-        content = {
-            "claims": [result.to_dict() for result in results],
-            "manifest": make_manifest(seeds=[seed], scale=scale, names=list(names)),
-        }
-        with atomic_write(path) as stream:
-            stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
         console.print(f"wrote {path}", soft_wrap=True)
     return 1 if differing else 0
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from schedgym.agents.files import LARGEST
 from schedgym.agents.network import NEVER, critic_shapes, estimate, forward, initial, shapes
+from schedgym.agents.options import NetworkOptions
 from schedgym.errors import InvalidParameter
 from tests.agents import cases
 from tests.lazy import Lazy
@@ -195,3 +197,12 @@ def test_gradients_reach_every_weight(id: str, view: str) -> None:
         # of a layer of which no unit is ever active in so few observations no gradient is seen
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
+
+
+def test_an_agent_file_holds_the_widest_network() -> None:
+    """More than 64 MiB, beyond which such an agent was written and could not be read."""
+    _, layout = cases.vector(ID, "pick", num_envs=6)
+    widest = NetworkOptions(width=1024, rounds=2)
+    made = shapes(layout, widest.width, widest.rounds) | critic_shapes(layout, widest.width)
+    size = sum(4 * int(np.prod(shape)) for shape in made.values())
+    assert 2**26 < size < 0.9 * LARGEST

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedgym.core import workload_files
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
@@ -523,3 +524,24 @@ def test_problems_without_tasks_know_none(tmp_path: Path) -> None:
     write(path, '{"tasks": {}}')
     with pytest.raises(InvalidWorkload, match="w.json: problem: missing, or not a string"):
         load_workload(path)
+
+
+@pytest.mark.parametrize(("suffix", "limit"), [(".json", "LARGEST_TEXT"), (".npz", "LARGEST")])
+def test_what_could_not_be_read_back_is_not_written(
+    suffix: str, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload, path = SCHEMA.parse(sections()), tmp_path / f"a{suffix}"
+    save_workload(workload, path)
+    size, before = path.stat().st_size, path.read_bytes()
+    if suffix == ".npz":
+        with zipfile.ZipFile(path) as archive:
+            size = max(size, sum(entry.file_size for entry in archive.infolist()))
+    monkeypatch.setattr(workload_files, limit, size)
+    save_workload(workload, path)
+    assert load_workload(path) == workload
+    monkeypatch.setattr(workload_files, limit, size - 1)
+    with pytest.raises(InvalidWorkload, match=f"a{suffix}: would have {size} bytes, and no more than"):
+        save_workload(workload, path)
+    with pytest.raises(InvalidWorkload, match=f"a{suffix}: "):
+        load_workload(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import inspect
 import itertools
+import sys
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +93,27 @@ def test_an_output_leaves_what_stands_there(folder: Path, command: str, kind: st
     for name, check in checks.items():
         written = check()
         assert kind == "device" or len(written) > 50, name
+
+
+@pytest.mark.parametrize("command", some((name for name in OUTPUTS if name not in ("train", "bench")), of=3))
+def test_files_are_written_before_anything_is_printed(
+    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that they are there although whoever reads what is printed has gone."""
+    pytest.importorskip("plotly")
+    arguments, files = OUTPUTS[command]
+
+    def is_closed(text: str) -> int:
+        if text:
+            raise BrokenPipeError(errno.EPIPE, "closed")
+        return 0
+
+    monkeypatch.setattr(sys.stdout, "write", is_closed)
+    try:
+        code = cli.main([*command.split(), *arguments, *(word for pair in files.items() for word in pair)])
+    except SystemExit as left:  # rich's
+        code = left.code
+    assert code == 1 and not [name for name in files.values() if not (folder / name).exists()]
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe"])

@@ -21,7 +21,7 @@ from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, 
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort, sort_rows
-from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
@@ -471,8 +471,7 @@ def cut(table: Any, tools: Any) -> None:
 
 def _schedule(record: ScheduleRecord) -> Schedule:
     """Convert a record to the arrays that kernels take, with its rows in order of their starts."""
-    jobs, servers = len(record.workload.jobs["arrival"]), len(record.workload.cluster["cpu"])
-    check_columns(record, jobs, servers, record.amount.shape[-1], "job")
+    check_rows(record, record.amount.shape[-1], outlasting=True)
     order = np.argsort(record.start, kind="stable")
     return Schedule(
         extent=np.array((len(order), int(record.final_time)), dtype=EXTENT),
@@ -552,9 +551,9 @@ def validate(record: ScheduleRecord) -> None:
     """
     workload = record.workload
     jobs, cluster = workload.jobs, workload.cluster
-    rows, number, servers = len(record.job), len(jobs["arrival"]), len(cluster["cpu"])
+    rows, number = len(record.job), len(jobs["arrival"])
     resources = 2 if "memory" in cluster else 1
-    check_rows(record, number, servers, resources, "job")
+    check_rows(record, resources)
     refuse_first(
         "row [{}]",
         (

@@ -19,7 +19,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Si
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort
-from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -287,6 +287,7 @@ measure = measure_kernel(__name__, Episode, measure_one)
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """Return all metrics of a schedule by name, except those that only the environment knows."""
+    check_rows(record, 1, outlasting=True)
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     sizes["piece"] = most_pieces(sizes)
@@ -303,6 +304,7 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 
     Both are None for a job with a task that never ran.
     """
+    check_rows(record, 1, outlasting=True)
     arrival = record.workload.jobs["arrival"]
     job = record.workload.tasks["job"]
     completion = np.full(len(arrival), -np.inf)
@@ -328,9 +330,8 @@ def validate(record: ScheduleRecord) -> None:
     """
     tasks, slots = record.workload.tasks, record.workload.cluster["slots"]
     arrival = record.workload.jobs["arrival"]
-    count, sites = len(tasks["job"]), len(slots)
-    rows = len(record.job)
-    check_columns(record, count, sites, 1)
+    count, rows = len(tasks["job"]), len(record.job)
+    check_rows(record, 1, outlasting=True)
     runs = np.bincount(record.job, minlength=count)
     never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
     refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))

@@ -186,6 +186,7 @@ class Pieces(NamedTuple):
 
 def pieces(record: ScheduleRecord) -> Pieces:
     """Gather the rows of a record, which are sorted by start, by task and by job."""
+    check_rows(record, 2)
     workload = record.workload
     job, load = np.asarray(workload.tasks["job"]), np.asarray(workload.tasks["load"])
     tasks, jobs = len(job), len(workload.jobs["arrival"])
@@ -272,13 +273,11 @@ def validate(record: ScheduleRecord) -> None:
     """
     workload = record.workload
     cpu = np.array(workload.cluster["cpu"], dtype=np.float64)
-    count, servers, rows = len(workload.tasks["job"]), len(cpu), len(record.job)
-    check_rows(record, count, servers, 2)
+    rows, own = len(record.job), pieces(record)
     descents = np.zeros(rows, dtype=bool)
     descents[1:] = (np.diff(record.start) < 0) | ((np.diff(record.start) == 0) & (np.diff(record.job) < 0))
     refuse_first("row [{}]:", ((descents, "rows must be sorted by start and task"),))
     refuse_first("row [{}]", ((record.start < 0.0, "starts before time 0"),))
-    own = pieces(record)
     _check_tasks(record, own)
     _check_jobs(record, own)
     limits = read_limits(workload)
@@ -446,7 +445,7 @@ def restore(record: ScheduleRecord) -> ScheduleRecord:
     """
     if record.amount.shape[1] == 2:
         return record
-    check_rows(record, len(record.workload.tasks["job"]), len(record.workload.cluster["cpu"]), 1)
+    check_rows(record, 1)
     tasks, cpu = record.workload.tasks, np.array(record.workload.cluster["cpu"], dtype=np.float64)
     leq = np.asarray(tasks["load"])[record.job] / np.asarray(tasks["efficiency"])[record.job, record.server]
     base = record.amount[:, 0]

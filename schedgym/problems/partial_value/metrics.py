@@ -15,7 +15,7 @@ import numpy as np
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
-from schedgym.core.record import ScheduleRecord, check_columns, refuse_first
+from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
 from schedgym.core.tables import batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
@@ -113,7 +113,8 @@ def last_slot(workload: Workload) -> int:
 
 
 def _served(record: ScheduleRecord) -> Floats:
-    """Return the tasks served of each job [N]."""
+    """Return the tasks served of each job [N]; InvalidSchedule if one, or a server, does not exist."""
+    check_rows(record, 1, outlasting=True)
     served = np.zeros(len(record.workload.jobs["tasks"]))
     np.add.at(served, record.job, record.amount[:, 0])
     return served
@@ -130,12 +131,12 @@ def _loads(record: ScheduleRecord) -> tuple[Floats, Floats]:
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """Return all metrics of a schedule by name, except those that only the environment knows."""
-    _, load = _loads(record)
+    served, (_, load) = _served(record), _loads(record)
     total = np.zeros(load.shape[1])
     for in_slot in load:  # one after another, as in an episode, so that the sums are the same to the last bit
         total += in_slot
     full = int((load >= FULL).any(axis=1).sum())
-    schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), _served(record), total)
+    schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), served, total)
     found = allocate(Metrics, {}, 1)
     episode = Episode(batch_of_one(tables(record.workload)), batch_of_one(schedule), found)
     measure(*tabled(episode, {}), np.ones(1, dtype=bool))
@@ -171,7 +172,7 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
     """
     jobs = record.workload.jobs
     rows, number = len(record.job), len(jobs["arrival"])
-    check_columns(record, number, 1, 1, "job")
+    check_rows(record, 1, outlasting=True)
     job, amount = record.job, record.amount[:, 0]
     refuse_first(
         "row [{}]",
@@ -196,7 +197,7 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
         "job [{}] in slot {}:",
         (
             (unordered, "rows must be sorted by slot and job, one for each"),
-            (~(np.isfinite(amount) & (amount > 0.0)), "its tasks must be a number > 0"),
+            (~(amount > 0.0), "its tasks must be a number > 0"),
             (whole & (amount != np.floor(amount)), "its tasks must be a whole number"),
             (slot < jobs["arrival"][job], "is served before it arrives"),
             (slot > jobs["deadline"][job], "is served after its deadline"),

@@ -16,7 +16,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, size
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort
-from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import (
@@ -186,6 +186,7 @@ measure = measure_kernel(__name__, Episode, measure_one)
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """Return all metrics of a schedule by name, except ``repaired``, which only the environment knows."""
+    check_rows(record, len(record.workload.cluster), outlasting=True)
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, sizes, 1)
@@ -203,19 +204,12 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 
     A task that never ran has start and completion None and server -1.
     """
+    check_rows(record, len(record.workload.cluster), outlasting=True)
     count = len(record.workload.jobs["arrival"])
-    start: list[Any] = [None] * count
-    completion: list[Any] = [None] * count
-    server = [-1] * count
-    for job, j, begin, end in zip(
-        record.job.tolist(),
-        record.server.tolist(),
-        record.start.tolist(),
-        record.end.tolist(),
-        strict=True,
-    ):
-        start[job], server[job], completion[job] = begin, j, end
-    return {"start": start, "server": server, "completion": completion}
+    found = {"start": np.full(count, None), "server": np.full(count, -1), "completion": np.full(count, None)}
+    for name, column in zip(found, (record.start, record.server, record.end), strict=True):
+        found[name][record.job] = column
+    return {name: column.tolist() for name, column in found.items()}
 
 
 def validate(record: ScheduleRecord) -> None:
@@ -231,7 +225,7 @@ def validate(record: ScheduleRecord) -> None:
     jobs, cluster = record.workload.jobs, record.workload.cluster
     sizes = np.column_stack(list(cluster.values()))
     count = len(jobs["arrival"])
-    check_columns(record, count, *sizes.shape)
+    check_rows(record, len(cluster), outlasting=True)
     runs = np.bincount(record.job, minlength=count)
     never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
     refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))

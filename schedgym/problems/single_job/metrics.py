@@ -165,6 +165,7 @@ def read_limits(workload: Workload) -> Limits:
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """Return all metrics of a schedule by name, except those that only the environment knows."""
+    check_rows(record, 1)
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
@@ -180,13 +181,12 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 
     All are None for a task that is not placed.
     """
-    count = len(record.workload.jobs["load"])
-    result: dict[str, list[Any]] = {name: [None] * count for name in ("server", "cpu", "completion")}
-    columns = (record.server, record.amount[:, 0], record.end)
-    for name, column in zip(result, columns, strict=True):
-        for i, value in zip(record.job.tolist(), column.tolist(), strict=True):
-            result[name][i] = value
-    return result
+    check_rows(record, 1)
+    columns = {"server": record.server, "cpu": record.amount[:, 0], "completion": record.end}
+    found = {name: np.full(len(record.workload.jobs["load"]), None) for name in columns}
+    for name, column in columns.items():
+        found[name][record.job] = column
+    return {name: column.tolist() for name, column in found.items()}
 
 
 def validate(record: ScheduleRecord) -> None:
@@ -202,7 +202,7 @@ def validate(record: ScheduleRecord) -> None:
     workload = record.workload
     load = np.asarray(workload.jobs["load"])
     count, servers, rows = len(load), len(workload.cluster["cpu"]), len(record.job)
-    check_rows(record, count, servers, 1)
+    check_rows(record, 1)
     if record.truncated:
         raise InvalidSchedule("truncated: an episode cannot end with tasks left")
     runs = np.bincount(record.job, minlength=count)
