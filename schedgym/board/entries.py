@@ -22,7 +22,7 @@ import numpy as np
 
 from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.files import load_pretrained
-from schedgym.board.judge import judge
+from schedgym.board.judge import KINDS, judge
 from schedgym.board.suites import Instance, Suite, load_suite
 from schedgym.core.files import atomic_write, read_archive
 from schedgym.core.policy import make_policy
@@ -219,8 +219,7 @@ def save_schedules(path: str | Path, schedules: Mapping[int, ScheduleRecord]) ->
     """Write schedules of a set, by the index of their instance, as a compressed numpy archive."""
     order = sorted(schedules)
     kept = [_hook(schedules[index], "compact") for index in order]
-    arrays = {name: np.concatenate([getattr(own, name) for own in kept]) for name in COLUMNS}
-    arrays["amount"] = np.concatenate([own.amount.ravel() for own in kept])
+    arrays = {name: np.concatenate([getattr(own, name).ravel() for own in kept]) for name in KINDS}
     arrays["index"] = np.array(order)
     arrays["shape"] = np.array([own.amount.shape for own in kept])
     arrays["final_time"] = np.array([own.final_time for own in kept])
@@ -240,29 +239,29 @@ def load_schedules(path: str | Path, instances: Sequence[Instance]) -> dict[int,
         instances: those of the set.
 
     Raises:
-        InvalidFile: if it is no such file, or names instances that the set has not.
+        InvalidFile: if it is no such file, or names an instance twice, or one that the set has not.
         InvalidSchedule: if a row names a task or server that does not exist.
         OSError: if it cannot be read.
     """
     arrays = read_archive(path, LARGEST)
-    if set(arrays) != {*COLUMNS, "amount", "index", "shape", "final_time"}:
+    kinds = KINDS | {"index": "i", "shape": "i", "final_time": "if"}
+    if set(arrays) != set(kinds):
         raise InvalidFile(f"{path}: must hold columns of schedules, index, shape and final_time")
-    shape, kinds = arrays["shape"], [arrays[name].dtype.kind for name in ("job", "server", "index", "shape")]
-    if kinds != ["i"] * 4 or shape.shape != (*arrays["index"].shape, 2) or (shape < 0).any():
+    shape, index, final = arrays["shape"], arrays["index"].ravel().tolist(), arrays["final_time"]
+    known_types = all(arrays[name].dtype.kind in kind for name, kind in kinds.items())
+    if not known_types or shape.shape != (len(index), 2) or final.shape != (len(index),):
         raise InvalidFile(f"{path}: its arrays do not belong together")
-    rows, index = shape[:, 0], arrays["index"].tolist()
-    wanted = {name: (int(rows.sum()),) for name in COLUMNS}
-    wanted |= {"amount": (int(shape.prod(axis=1).sum()),), "final_time": rows.shape}
-    if any(arrays[name].shape != size for name, size in wanted.items()):
+    if len(index) > len({instance.index for instance in instances} & set(index)):
+        raise InvalidFile(f"{path}: index: names an instance twice, or one that the set has not")
+    sizes = dict.fromkeys(COLUMNS, shape[:, 0]) | {"amount": shape.prod(axis=1)}
+    possible = (shape >= 0) & (shape <= LARGEST)  # of larger numbers the product may overflow
+    if not possible.all() or any(arrays[name].shape != (size.sum(),) for name, size in sizes.items()):
         raise InvalidFile(f"{path}: its arrays do not belong together")
-    if not set(index) <= {instance.index for instance in instances}:
-        raise InvalidFile(f"{path}: names an instance that the set has not")
-    columns = {name: np.split(arrays[name], np.cumsum(rows)[:-1]) for name in COLUMNS}
-    amounts = np.split(arrays["amount"], np.cumsum(shape.prod(axis=1))[:-1])
+    columns = {name: np.split(arrays[name], np.cumsum(size)[:-1]) for name, size in sizes.items()}
     found = {}
     for x, i in enumerate(index):
         own: dict[str, Any] = {name: column[x] for name, column in columns.items()}
-        own |= {"amount": amounts[x].reshape(shape[x]), "final_time": float(arrays["final_time"][x])}
+        own |= {"amount": own["amount"].reshape(shape[x]), "final_time": float(final[x])}
         record = ScheduleRecord(workload=instances[i].workload(), truncated=False, **own)
         found[i] = _hook(record, "restore")
     return found
@@ -316,11 +315,12 @@ def enter(
 
     Raises:
         InvalidSchedule: for the first schedule that breaks a rule.
-        InvalidParameter: outside a checkout, or for a name that an entry has, or that is none of a file.
+        InvalidParameter: outside a checkout, or for a name that is taken, or that is none of a file.
     """
     if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         raise InvalidParameter(f"name: must be of letters, digits, dots, plus and minus signs, got {name!r}")
-    if any((entry.suite, entry.name) == (suite.name, name) for entry in read_entries()):
+    taken = [entry.name for entry in read_entries() if entry.suite == suite.name] + [BEST_KNOWN]
+    if name.lower() in map(str.lower, taken):  # some systems' files have names without upper case
         raise InvalidParameter(f"name: {suite.name} has an entry {name!r} already")
     standings = _Standings(suite, TEST, suite.instances(TEST))
     entry = standings.enter(name, by, command, schedules)

@@ -48,7 +48,8 @@ def _check_columns(schedule: ScheduleRecord) -> None:
     for name, kinds in KINDS.items():
         column = getattr(schedule, name)
         dimensions = 2 if name == "amount" else 1
-        if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds or column.ndim != dimensions:
+        known = isinstance(column, np.ndarray) and column.dtype.kind in kinds and column.itemsize <= 8
+        if not known or column.ndim != dimensions:
             raise InvalidSchedule(f"{name}: must be an array of {dimensions} dimensions of numbers")
     if not math.isfinite(schedule.final_time):
         raise InvalidSchedule("final_time: must be a finite number")

@@ -51,7 +51,7 @@ def create_dataset(
 
     All act in the view and the window that ``parameters`` choose, else in those of the agent among them, else
     in those that ``gym.make`` gives. Observations are tokens unless ``parameters`` say otherwise. Episode e
-    of every policy is episode e of the seed EVALUATION_SEEDS + ``seed``: no evaluation plays it.
+    of every policy is episode e of the seed EVALUATION_SEEDS + ``seed``: no evaluation draws it.
 
     Args:
         env_id: environment id, which may leave out its namespace, or the name of a problem that has one.

@@ -221,6 +221,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         seconds -= sum(own.ran for own in runs)
     claims = judged_under({reading: own.judged for reading, own in outcomes.items()})
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
+    (folder / f"{entry.stem}.json").unlink(missing_ok=True)  # it speaks of other files than these
     data = io.StringIO()
     require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
     words = (outcome.sizes, next(iter(outcomes)), f"seed {run.seed}", "shaded or whiskers: 95% intervals")

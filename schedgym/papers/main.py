@@ -175,8 +175,7 @@ def print_figures(
         console.print(f"  {content['sizes']}", soft_wrap=True)
         for judged in content["claims"]:
             verdict = judged["verdict"]
-            colour = COLOURS[kind_of(verdict)]
-            console.print(f"  {verdict}", style=colour, end="")
+            console.print(f"  {verdict}", style=COLOURS[kind_of(verdict)], end="")
             console.print(f": {judged['claim']}", soft_wrap=True)
             console.print(f"    {judged['measured']}", soft_wrap=True)
         for remark in content["remarks"]:

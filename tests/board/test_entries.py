@@ -91,7 +91,11 @@ def test_schedules_come_back(name: str, tmp_path: Path) -> None:
         ("amount", np.zeros(3)),
         ("shape", np.array([[200, -2]])),
         ("index", np.array([50])),
+        ("index", np.array([0, 0])),
+        ("shape", np.array([[200, 2**63 - 1]])),
         ("final_time", np.zeros(2)),
+        ("final_time", np.array([1j])),
+        ("final_time", np.array(["9"])),
     ],
 )
 def test_files_that_do_not_fit_are_refused(name: str, array: object, tmp_path: Path) -> None:
@@ -100,7 +104,15 @@ def test_files_that_do_not_fit_are_refused(name: str, array: object, tmp_path: P
     arrays = dict(np.load(path))
     arrays = arrays | {name: array} if array is not None else {"index": arrays["index"]}
     np.savez(path, **arrays)
-    with pytest.raises(InvalidFile, match="some.npz: (must hold|its arrays|names an instance)"):
+    with pytest.raises(InvalidFile, match="some.npz: (must hold|its arrays|index: names an instance)"):
+        load_schedules(path, instances)
+
+
+def test_of_two_schedules_of_an_instance_none_is_taken_silently(tmp_path: Path) -> None:
+    instances, path = load_suite("QueueDelay-1").instances("test"), tmp_path / "some.npz"
+    save_schedules(path, {0: schedule_of(instances[0], "bf-exec"), 1: schedule_of(instances[1], "bf-exec")})
+    np.savez(path, **{**np.load(path), "index": np.zeros(2, dtype=int)})
+    with pytest.raises(InvalidFile, match="some.npz: index: names an instance twice"):
         load_schedules(path, instances)
 
 
@@ -160,7 +172,7 @@ def test_better_schedules_are_taken_and_entered(
     more = dataclasses.replace(mine[3], amount=2.0 * mine[3].amount)
     with pytest.raises(InvalidSchedule, match="PartialValue-1/test/3: job .* gets more tasks than it"):
         entries.enter(suite, {3: more}, "mine", "me", "")
-    for name in ("concave", "../mine", ""):
+    for name in ("concave", "Concave", "best-known", "../mine", ""):  # best-known is the search
         with pytest.raises(InvalidParameter, match="name: "):
             entries.enter(suite, mine, name, "you", "")
     assert json.loads((board / "VALUES" / "PartialValue-1.json").read_text())["test"][3]["by"] == "concave"

@@ -99,7 +99,9 @@ def test_schedules_of_the_exact_models_have_their_objective(name: str) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_breaks_a_rule_is_named(name: str) -> None:
     assert violation(schedules_of(name).example()) is None
-    for message, changes in declared(name, "schedules")["broken"]:
+    for message, changes, *options in declared(name, "schedules")["broken"]:
+        if message is None or options:  # nothing is broken, or only under another model than the id's
+            continue
         found = violation(replaced(schedules_of(name).example(), changes))
         assert found == message or found and found.startswith(BEFORE_ALL)
 
@@ -123,6 +125,10 @@ def test_the_workload_that_a_schedule_names_is_not_looked_at() -> None:
         ("start", np.array([None, 0, 0])),
         ("amount", np.ones(3)),
         ("amount", np.array([["1", "1"]] * 3)),
+        pytest.param(
+            *("amount", np.ones((3, 2), dtype=np.longdouble)),
+            marks=pytest.mark.skipif(np.longdouble(0).itemsize <= 8, reason="is a double on this system"),
+        ),
         ("final_time", float("nan")),
         ("truncated", True),
     ],

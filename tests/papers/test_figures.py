@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from unittest.mock import Mock
 
 import numpy as np
 import pandas
@@ -142,6 +143,22 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
     written = (tmp_path / "nn2000-fig2.csv").read_bytes()
     (whole,) = reproduce("nn2000/fig2", **arguments, again=True)
     assert (tmp_path / "nn2000-fig2.csv").read_bytes() == written and whole["claims"] == resumed["claims"]
+
+
+def test_files_of_an_interrupted_run_are_not_taken_for_those_of_an_earlier_one(
+    three, tmp_path, monkeypatch
+) -> None:
+    arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
+    reproduce("nn2000/fig2", **arguments)
+    written = (tmp_path / "nn2000-fig2.csv").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(figures, "make_manifest", Mock(side_effect=KeyboardInterrupt))  # before the JSON file
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("nn2000/fig2", **arguments, seed=1)
+    assert (tmp_path / "nn2000-fig2.csv").read_bytes() != written
+    told = []
+    reproduce("nn2000/fig2", **arguments, tell=lambda content, kept: told.append(kept))
+    assert told == [False] and (tmp_path / "nn2000-fig2.csv").read_bytes() == written
 
 
 def test_what_is_written(three, tmp_path) -> None:
