@@ -362,7 +362,8 @@ def test_returns_may_stay_as_they_are(kind: str) -> None:
     assert learn(configuration(kind, steps=256, imitation=None, ppo=options)).returns == ()
 
 
-@pytest.mark.parametrize("kind", some(["copies", "ppo", "sb3-ppo"]))
+@long
+@pytest.mark.parametrize("kind", ["copies", "ppo", "sb3-ppo"])
 def test_it_learns(kind: str) -> None:
     """PartialValue with 20 jobs: more than the order of a random network, and than the value of s-greedy."""
     options = {"batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9}

@@ -178,6 +178,7 @@ def test_better_schedules_are_taken_and_entered(
     assert json.loads((board / "VALUES" / "PartialValue-1.json").read_text())["test"][3]["by"] == "concave"
 
 
+@long
 def test_the_board_is_kept_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "FOLDER", tmp_path / "nowhere")
     with pytest.raises(InvalidParameter, match="nowhere: the board is kept in a checkout"):

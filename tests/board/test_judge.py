@@ -153,6 +153,7 @@ def seconds_of_compiling() -> float:
     return COMPILATION.seconds
 
 
+@long
 def test_the_judge_compiles_nothing_and_knows_no_environment() -> None:
     code = f"from {__name__} import seconds_of_compiling; print(seconds_of_compiling())"
     assert float(json.loads(python("-c", code).stdout)) == 0.0

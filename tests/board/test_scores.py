@@ -28,7 +28,7 @@ from schedgym.board.scores import (
 from schedgym.board.suites import Suite, load_suite, suites
 from schedgym.cli import main
 from schedgym.evaluation.statistics import bootstrap_interval
-from tests.long import some
+from tests.long import long, some
 from tests.tables import table
 
 INSTANCES = load_suite("QueueDelay-1").instances("train")[:2]
@@ -154,6 +154,7 @@ def mutate(program, block, rng):
     return block.sub(rf"\1def score(observation):\n    return {numbers}\n\2", program)
 
 
+@long
 def test_shinka_evolve_runs_the_evaluator_as_a_script(tmp_path):
     """It reads metrics.json and correct.json of a process that it starts."""
     assert main(["board", "evaluator", "SingleJob-1", "-o", str(tmp_path)]) == 0

@@ -145,6 +145,7 @@ candidate.main()
     assert isinstance(played, ScheduleRecord), played
 
 
+@long
 def test_an_action_may_be_longer_than_what_a_pipe_holds():
     instance = load_suite("FlowtimePacking-1").instances("train")[0]
     wide = dataclasses.replace(instance, parameters={**instance.parameters, "window": 9000})

@@ -634,6 +634,7 @@ def test_dark_light_and_paper(opened):
     emulate({"features": []})
 
 
+@long
 def test_a_narrow_screen_shows_the_winners_numbers_and_the_gaps_whole(opened):
     narrow = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
