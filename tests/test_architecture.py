@@ -30,18 +30,7 @@ def load_architecture() -> ModuleType:
 ARCHITECTURE = load_architecture()
 MODULES: dict[str, Path] = ARCHITECTURE.MODULES
 
-#: modules that every problem has
-PARTS = (
-    "problem",
-    "workload",
-    "dynamics",
-    "views",
-    "columns",
-    "metrics",
-    "bounds",
-    "render",
-    "env",
-)
+PARTS = entry(__file__, "PARTS")
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
 TOP = {"schedgym", "baselines", "agents", "benchmarks", "tests", "notebooks", "docs", "setup.py"}
 PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE.LAYERS for part in parts}

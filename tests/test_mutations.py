@@ -63,16 +63,7 @@ PATIENCE = 10.0  # s of processor time, and six times as many of a clock that ot
 MEMORY = 6 * 2**30  # bytes of address space that reading may take
 STEPS = 8
 ROOT = Path(__file__).parents[1]
-#: family -> its share of the mutants
-SHARES = {
-    "workload.json": 0.28,
-    "workload.npz": 0.18,
-    "trace": 0.8,  # most of which are only read
-    "config": 0.09,
-    "sweep": 0.09,
-    "agent": 0.09,
-    "store": 0.07,
-}
+SHARES = entry(__file__, "SHARES")
 NAMED = tuple(
     kind
     for kind in vars(errors).values()

@@ -20,6 +20,7 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
 from tests.long import long, some
+from tests.tables import entry
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -139,16 +140,7 @@ def test_deadlines_in_the_far_future_are_near_enough():
 
 
 def test_jobs_with_deadlines_in_slots():
-    frame = pandas.DataFrame(
-        {
-            "submit_s": [100, 125, 130, 140, 150],
-            "duration_s": [95, 100, 105, 100, 100],
-            "cpus": [2, 1, 4, 1, 1],
-            "memory_gib": [1, 2, 3, 4, 5],
-            "deadline": [300, 135, 1000, 90, None],
-            "value": [3, 1, 2, 1, 1],
-        }
-    )
+    frame = pandas.DataFrame(entry(__file__, "test_jobs_with_deadlines_in_slots"))
     feed = feed_of(VALUE, frame, **SERVERS)
     assert feed.slot == 10 and [(one.reason, one.count) for one in feed.left_out] == [
         ("no deadline", 1),
@@ -184,15 +176,7 @@ def test_gpus_are_a_resource_of_deadlines_and_none_of_the_other_problems():
 
 
 def test_jobs_that_may_be_interrupted_in_whole_cores_and_slots():
-    frame = pandas.DataFrame(
-        {
-            "submit": [5, 14, 15],
-            "duration": [100, 10, 51],
-            "cpus": [0.5, 2, 3.2],
-            "memory_gib": [0, 0.1, 4],
-            "preemptible": "true",
-        }
-    )
+    frame = pandas.DataFrame(entry(__file__, "test_jobs_that_may_be_interrupted_in_whole_cores_and_slots"))
     machines = pandas.DataFrame({"cores": [4.5, 0.5], "memory_gib": [8.9, 8]})
     feed = feed_of(FLOWTIME, frame, machines=machines)
     assert feed.slot == 10 and "1 machines below one core or GiB" in feed.lines[-1]
@@ -209,15 +193,7 @@ def test_jobs_that_may_be_interrupted_in_whole_cores_and_slots():
 
 
 def test_tasks_of_jobs_at_sites():
-    frame = pandas.DataFrame(
-        {
-            "submit_s": [0, 1, 2, 3, 4, 5],
-            "duration_s": [9, 8, 7, 0.2, 5, 0.1],
-            "cpus": [1, 2, 1, 1, 1, 1],
-            "job_id": ["x", "y", "x", "", "y", "z"],
-            "region": ["b", "a|b", "a; b;a", "c", "", "d"],
-        }
-    )
+    frame = pandas.DataFrame(entry(__file__, "test_tasks_of_jobs_at_sites"))
     machines = pandas.DataFrame({"region": [*"abbc"], "cores": [5, 2, 3, 1], "memory": [1, 1, 1, 1]})
     feed = feed_of(GEO, frame, machines=machines)
     assert [(one.reason, one.count) for one in feed.left_out] == [

@@ -61,16 +61,7 @@ def test_what_gradients_need() -> None:
 
 def test_changes_of_a_command_line(tmp_path: Path) -> None:
     path = write(tmp_path, CMA)
-    config = load_config(
-        path,
-        {
-            "search.sigma": "1e-3",
-            "seed": "7",
-            "parameters.jobs": "20",
-            "parameters.window": "16",
-            "scorer.skip": "{job: {served: 2}}",
-        },
-    )
+    config = load_config(path, entry(__file__, "changes"))
     assert (config.search.sigma, config.seed) == (1e-3, 7)
     assert config.parameters == {"window": 16, "jobs": 20}
     assert config.scorer.skip == {"job": {"served": 2}}

@@ -19,7 +19,7 @@ from schedgym.core.files import atomic_write, check_output
 from schedgym.errors import InvalidParameter
 from tests.interpreted import python
 from tests.special import SPECIAL, block_device, full_device, read_pipe
-from tests.tables import table
+from tests.tables import entry, table
 
 ROOT = Path(__file__).parents[2]
 ROOTS = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -218,14 +218,7 @@ for name in ("/dev/null", "private", "new", "read only", "closed/x", "/dev/stdou
     assert stat.S_IMODE((own / "private").stat().st_mode) == 0o600
 
 
-#: file -> what it writes without atomic_write, none of it under a name that a user gives
-OTHERS = {
-    "schedgym/core/files.py": "here it is done",
-    "schedgym/board/entries.py": "a member of an archive, which is written to its stream",
-    "schedgym/board/walls.py": "what a candidate's process reads, which has no name by then",
-    "schedgym/core/kernel_cache.py": "compiled kernels",
-    "schedgym/traces/fetch.py": "the temporary file of a download",
-}
+OTHERS = entry(__file__, "OTHERS")
 WRITERS = {*"write_text write_bytes touch replace rename renames mkstemp mknod NamedTemporaryFile".split()}
 
 

@@ -22,6 +22,7 @@ from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console, make_table
 from tests.commands import refused
 from tests.long import some
+from tests.tables import entry
 
 ID = "schedgym/QueueDelay-v0"
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -98,16 +99,7 @@ def test_failures_and_remarks_are_cleaned(tmp_path, capsys):
     assert NAME_SHOWN in html.unescape(page) and NAME_SHOWN in html.unescape(str(plots)).replace(r"\\", "\\")
 
 
-LABELS = {
-    "=cmd|'/c calc'!A1": "'=cmd|'/c calc'!A1",
-    "+1+cmd": "'+1+cmd",
-    "-x": "'-x",
-    "@SUM(A1)": "'@SUM(A1)",
-    "\tx\n": r"\tx\n",
-    "bf=exec": "bf=exec",
-    "-1.5": "-1.5",
-    ESCAPE: SHOWN,
-}
+LABELS = {**entry(__file__, "LABELS"), ESCAPE: SHOWN}
 
 
 @pytest.mark.parametrize("table", ["episodes", "leaderboard"])

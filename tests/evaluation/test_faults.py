@@ -24,23 +24,13 @@ from schedgym.evaluation.episodes import run_unit
 from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from tests.long import long, weekly
+from tests.tables import entry
 
 KILLS = 20
 
 
 def spec(episodes=40, chunk=1):
-    return make_spec(
-        {
-            **{"name": "tiny", "seeds": [0, 1, 2], "episodes": episodes, "chunk": chunk},
-            "experiments": [
-                {
-                    "id": "schedgym/QueueDelay-v0",
-                    "parameters": {"tasks": [4, 6], "servers": 2},
-                    "policies": ["bf-exec", "fcfs"],
-                }
-            ],
-        }
-    )
+    return make_spec({**entry(__file__, "tiny"), "episodes": episodes, "chunk": chunk})
 
 
 def content(path):

@@ -141,19 +141,7 @@ def test_a_store_is_written_where_its_name_leads(folder: Path, command: str, kin
     assert check().startswith(b"SQLite format 3")
 
 
-#: what else would be replaced: files that parameters and options name, a link's, and another output's
-REPLACED = [
-    ["compare", ID, "--trace", "log.csv", "--json", "log.csv"],
-    ["compare", ID, "--trace", "a.csv,log.csv", "--csv", "./log.csv"],
-    ["compare", ID, "--csv", "o.csv", "--json", "o.csv"],
-    ["run", ID, "--policy", "fcfs", "--workload", "log.csv", "--json", "log.csv"],
-    ["run", ID, "--policy", "fcfs", "--set", "trace=log.csv", "--json", "log.csv"],
-    ["advise", "log.csv", "--machines", "store.db", "--json", "store.db"],
-    ["advise", "log.csv", "--json", "link.csv"],
-    ["compare", ID, "--policies", "fcfs,log.csv:mine", "--json", "log.csv"],
-    ["compare", ID, "--policies", "search:store.db", "--csv", "store.db"],
-]
-REPLACED += [
+REPLACED = entry(__file__, "REPLACED") + [
     [*command.split(), *arguments, flag, word]
     for table in (OUTPUTS, OTHERS)
     for command, (arguments, files) in table.items()

@@ -257,13 +257,7 @@ def test_sweeps_take_tuned_options(either, folder) -> None:
 
 
 def test_files_that_are_none_of_these(folder) -> None:
-    bad = {
-        "{": "not JSON",
-        "[]": "no list 'tuned'",
-        '{"tuned": [{"id": 3}]}': r"tuned\[0\]: id is missing, or not a str",
-        '{"tuned": [{"id": "", "policy": "", "parameters": {}}]}': r"tuned\[0\]: options is missing",
-    }
-    for text, message in bad.items():
+    for text, message in table(__file__, "test_files_that_are_none_of_these"):
         (folder / "o.json").write_text(text)
         with pytest.raises(InvalidParameter, match=message):
             read_tuned("o.json")

@@ -1,6 +1,5 @@
 """Stores of strangers: no file that they name is opened, nothing they define runs, all has its limits."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -50,11 +49,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
     ("statements", "named"),
     [
         (["DROP VIEW units", f"CREATE VIEW units(key) AS {ENDLESS}"], "view 'units'"),
-        (["DROP VIEW units"], "view 'units'"),
-        (["CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM outcomes; END"], "trigger 't'"),
-        (["CREATE TABLE more(x)"], "table 'more'"),
-        (["CREATE INDEX i ON settings(length(id))"], "index 'i'"),
-        (["ALTER TABLE lines ADD COLUMN x TEXT"], "table 'lines'"),
+        *table(__file__, "test_a_store_with_a_schema_of_its_own_is_refused"),
     ],
 )
 def test_a_store_with_a_schema_of_its_own_is_refused(path, statements, named):
@@ -139,18 +134,9 @@ def test_an_episode_that_takes_too_long_is_not_played_to_its_end(tmp_path, monke
 
 def test_what_a_store_says_of_itself_may_be_anything(path, tmp_path):
     """Content of the wrong form ends in one line, whatever it is, also where its checksum was made anew."""
-    for number, statement in enumerate(
-        (
-            "UPDATE results SET episodes = 1000000000000",
-            "UPDATE outcomes SET metrics = '[]'",
-            "UPDATE outcomes SET metrics = '[\"x\"]'",
-            f"UPDATE outcomes SET metrics = '{'[' * 10**5}'",
-            "UPDATE outcomes SET data = x'00'",
-            "UPDATE settings SET parameters = '[1]'",
-            f"UPDATE lines SET options = '{json.dumps([1])}'",
-            "UPDATE settings SET objective = 'none'",
-        )
-    ):
+    statements = table(__file__, "test_what_a_store_says_of_itself_may_be_anything")
+    statements += [f"UPDATE outcomes SET metrics = '{'[' * 10**5}'"]
+    for number, statement in enumerate(statements):
         copy = tmp_path / f"{number}.db"
         shutil.copy(path, copy)
         changed(copy, statement)

@@ -29,6 +29,7 @@ from tests.geo.test_dynamics import (
 from tests.interpreted import results_of
 from tests.long import long, some, thinned, trials
 from tests.playing import play
+from tests.tables import table
 from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
@@ -45,14 +46,7 @@ def starts(env: Any) -> list[Any]:
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((rule, {}) for rule in ASSIGN_RULES),
     *((rule, {"fine": False}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
-    ("ata", {"fine": False}),
-    ("ata-greedy", {"literal": True}),
-    ("scta", {"together": True}),
-    ("scta", {"together": True, "fine": False}),
-    ("fcfs", {"placement": "associated"}),
-    ("srpt", {"placement": "associated"}),
-    ("fcfs", {"literal": True}),
-    ("srpt", {"placement": "greedy", "literal": True}),
+    *table(__file__, "OPTIONS"),
 ]
 
 

@@ -37,6 +37,7 @@ from schedgym.problems.geo.workload import (
 )
 from schedgym.traces import read_trace
 from tests.geo.instances import rows_of
+from tests.tables import entry
 from tests.traces.logs import SWIM_ROWS, write
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -45,13 +46,7 @@ real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with t
 
 # Schema ---------------------------------------------------------------------------------------
 
-SOUND: dict[str, Any] = {
-    "arrival": [0.0, 1.0],
-    "job": [0, 1, 1],
-    "duration": [2.0, 3.0, 4.0],
-    "sites": [[0], [2, 1], [0, 1, 2]],
-    "slots": [1, 2, 3],
-}
+SOUND: dict[str, Any] = entry(__file__, "SOUND")
 
 
 LEAST = PARETO_LEAST * 2.0  # s

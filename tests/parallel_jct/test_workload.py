@@ -38,6 +38,7 @@ from schedgym.problems.parallel_jct.workload import (
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
 from tests.parallel_jct import energy
+from tests.tables import table
 from tests.traces.logs import SWIM_ROWS, write
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -293,19 +294,8 @@ def event(time: int, job: int, task: int, kind: int) -> str:
 
 def test_a_file_of_the_google_trace(tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
-    rows = [
-        event(600, 6251812952, 0, 0),
-        event(600, 6251812952, 1, 0),
-        event(605, 3418309, 0, 0),
-        event(605, 6251812952, 0, 1),
-        event(606, 3418309, 0, 1),
-        event(606, 6251812952, 1, 1),
-        event(610, 6251812952, 1, 4),
-        event(615, 6251812952, 0, 4),
-        event(616, 6251812952, 2, 0),  # never finishes, and is left out
-        event(620, 3418309, 0, 4),
-    ]
-    path.write_text("".join(f"{row}\n" for row in rows))
+    rows = table(__file__, "test_a_file_of_the_google_trace")
+    path.write_text("".join(f"{event(*row)}\n" for row in rows))
     trace = read_trace(path)
     assert isinstance(trace, Trace)
     assert trace.job.tolist() == [6251812952, 6251812952, 3418309]

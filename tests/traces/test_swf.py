@@ -9,6 +9,7 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 from schedgym.traces import Trace, inspect_trace, read_trace
 from schedgym.traces.swf import read_swf
+from tests.tables import table
 from tests.traces.logs import LOGS, text, write
 from tests.traces.logs import MACHINES_CSV as NODES
 from tests.traces.test_all_formats import play
@@ -43,18 +44,7 @@ def test_each_size_is_the_known_one_of_two(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("header", "machines"),
-    [
-        ([], []),
-        (HEADER, [8, 8, 8, 8]),
-        (["; MaxNodes: 3"], [1, 1, 1]),
-        (["; MaxProcs: 3"], [1, 1, 1]),
-        (["; MaxProcs: 8", ";MaxNodes:3"], [3, 3, 2]),
-        (["; MaxNodes: 2", "; MaxProcs: -1"], [1, 1]),
-        (["; MaxNodes: 2", "; MaxProcs:"], [1, 1]),
-        (["; MaxNodes: 2 (one at night)", "; MaxProcs: 6(4,2)"], [3, 3]),
-        (["; MaxNodes: 2", "; MaxNodes: 7"], [1, 1]),  # the first counts
-        (["; Note: MaxNodes: 9"], []),
-    ],
+    [(HEADER, [8, 8, 8, 8]), *table(__file__, "test_machines_of_the_header")],
 )
 def test_machines_of_the_header(tmp_path: Path, header: list[str], machines: list[float]) -> None:
     trace = read_swf(write(tmp_path / "log.swf", text([*header, ROWS[0], "; MaxNodes: 100", ROWS[1]])))

@@ -408,16 +408,8 @@ def test_infeasible_schedules() -> None:
     assert model.feasible(instance, [(2, 0), (1, 1)], True)
     half = Fraction(1, 2)
     assert model.feasible(instance, [(half, 0), (half, half)], False)
-    for rows in (
-        [(half, 0)],  # not whole
-        [(1, 1)],  # too early
-        [(0, 0), (0, 1), (1, 0)],  # too late
-        [(3, 0)],  # too many at once
-        [(2, 0), (2, 0)],  # too many in all
-        [(0, 0), (2, 1)],  # overload
-        [(-1, 0)],
-        [(1,)],
-    ):
+    assert not model.feasible(instance, [(half, 0)], True)  # not whole
+    for rows in table(__file__, "test_infeasible_schedules"):
         assert not model.feasible(instance, rows, True)
 
 
