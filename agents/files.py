@@ -158,13 +158,15 @@ def describe(
     Args:
         config: configuration of the training.
         network: form and sizes.
-        result: of a search, or of a training with gradients.
+        result: of a search, or of a training with gradients; None: it has not ended.
         command: command that repeats it, unless it was begun with other limits.
         training: facts about it that only one of the two has.
     """
     data = config.to_dict()
-    told = {"seed": config.seed, "validation_seed": VALIDATION_SEED, **training, "begun": result.begun}
-    told |= {"seconds": result.seconds, "best": dataclasses.asdict(result.best)}
+    told = {"seed": config.seed, "validation_seed": VALIDATION_SEED, **training}
+    if result is not None:
+        told |= {"begun": result.begun, "seconds": result.seconds, "best": dataclasses.asdict(result.best)}
+        told["curve"] = [dataclasses.asdict(point) for point in result.curve]
     return {
         "id": config.id,
         "problem": get_problem(config.id).name,
@@ -175,7 +177,7 @@ def describe(
         "config": data,
         "versions": versions(),
         "command": command,
-        "training": {**told, "curve": [dataclasses.asdict(point) for point in result.curve]},
+        "training": told,
     }
 
 

@@ -140,7 +140,7 @@ def objective(config: Config, state: State, episodes: int) -> float:
     }
     if config.algorithm == "cma":
         network = {"form": "scorer", **config.to_dict()["scorer"]}
-    policy = AgentPolicy(Agent(state.weights, describe(config, network, {}, ""), ""), config.algorithm)
+    policy = AgentPolicy(Agent(state.weights, describe(config, network, None, ""), ""), config.algorithm)
     return means(config, {config.algorithm: policy}, episodes)[config.algorithm]
 
 
