@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers
-from schedgym.core.problem import list_problems
+from schedgym.core.problem import get_problem
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.errors import InvalidSchedule
 
@@ -80,7 +80,7 @@ def check_rows(record: ScheduleRecord, resources: int, outlasting: bool = False)
         InvalidSchedule: naming the column, or the first row at fault.
     """
     counts, sections = {"server": 1}, vars(record.workload)
-    schema = list_problems()[record.workload.problem].schema
+    schema = get_problem(record.workload.problem).schema
     for section in SECTIONS:
         for field in schema.fields(section, sections):
             shape = np.shape(sections[section].get(field.name, 0))
