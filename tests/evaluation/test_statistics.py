@@ -170,6 +170,9 @@ def test_the_interquartile_mean_leaves_out_what_is_extreme():
     assert math.isnan(interquartile_mean([]))
     table = np.arange(12.0).reshape(3, 4)
     assert interquartile_mean(table, axis=1).tolist() == [1.5, 5.5, 9.5]
+    table[1, 2] = math.nan
+    assert np.isnan(interquartile_mean(table, axis=1)).tolist() == [False, True, False]
+    table[1, 2] = 6.0
     assert interquartile_mean(table) == 5.5
 
 
