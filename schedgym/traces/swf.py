@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.core.arrays import Floats
-from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace, check_reading
+from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader, Verdict, read_tasks
 from schedgym.traces.texts import raw_lines
@@ -96,7 +96,6 @@ def read_swf(
     with the header ``cores,memory`` (memory in GiB), takes the place of the comments: e.g. one machine as
     large as the whole computer. Comments without a valid size count as malformed machines.
     """
-    check_reading(on_error, limit)
     comments = TableReader(path, LAYOUT, on_error, machines=True)
     cores = _machines(comments) if nodes is None else None
     reader = TableReader(path, LAYOUT, on_error, numbers=COLUMNS, derive=_tasks)

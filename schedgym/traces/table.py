@@ -121,9 +121,7 @@ class Verdict:
 
     def leave_out(self, where: Flags, reason: str, column: str = "", detail: str = "") -> None:
         """Leave rows out for a reason."""
-        fault = Fault(reason, column, detail)
-        self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), fault)
-        self.good &= ~where
+        self.refuse(dict.fromkeys(np.flatnonzero(where).tolist(), Fault(reason, column, detail)))
 
     def refuse(self, faults: Mapping[int, Fault]) -> None:
         """Leave out the rows at some places."""
@@ -170,8 +168,7 @@ class TableReader:
     """The columns of one table, read piece by piece.
 
     Args:
-        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
-            or a pandas data frame.
+        source: of the table, as :func:`~schedgym.traces.pieces.chunks` takes it.
         layout: its declaration.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
         pieces: of the table, where a module makes it; None: those of the source.
@@ -297,15 +294,17 @@ class TableReader:
 
     def _check_lowest(self, found: Mapping[str, Floats]) -> None:
         """Raise TraceFormatError for a time that lies further below 0 than the log is long."""
-        for name, (value, line) in self._lowest.items():
-            rest = found[name][found[name] >= 0]
-            first = float(rest.min()) if rest.size else 0.0
-            span = float(np.nanmax(found["submit"] + found["duration"])) - first
-            if max(-value, first) > span:
+        for name in (name for name in POINTS if name in found and self.midnight is None):
+            times = found[name]
+            lowest, late = int(np.argmin(np.nan_to_num(times))), times[times >= 0.0]
+            value, first = float(times[lowest]), float(late.min()) if late.size else 0.0
+            span = float(np.nanmax(found["submit"] + found.get("duration", 0.0))) - first
+            if value < 0.0 and max(-value, first) > span:
                 own = (plan.column for plan in self._plans or () if plan.quantity == name)
                 reason = (
                     f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
                 )
+                line = int(found["line"][lowest])
                 raise TraceFormatError(self.path, line, next(own, name), reason, self.unit)
 
     def _prepare(self, piece: Chunk) -> list[_Plan]:
@@ -436,10 +435,6 @@ class TableReader:
             if name in (*FILLED, "gpus"):
                 taken = np.nan_to_num(taken)
             kept.setdefault(name, []).append(taken)
-            if name in POINTS and self.midnight is None and taken.size:
-                lowest = int(np.argmin(np.nan_to_num(taken)))
-                if taken[lowest] < self._lowest.get(name, (0.0, 0))[0]:
-                    self._lowest[name] = (float(taken[lowest]), piece.lines[chosen[lowest]])
         return int(total[end - 1]) if end else 0
 
     def _quantity(self, plan: _Plan, piece: Chunk, rows: Verdict) -> Floats:
@@ -644,23 +639,8 @@ def read_table(
     Dates become seconds since midnight (UTC) of the first day. A row that stands for several tasks becomes so
     many, which form a job.
 
-    Args:
-        source: a text or JSON file (which may be packed by gzip, bzip2, xz or zip), a Parquet file
-            (``.parquet``), or a pandas data frame.
-        declaration: of its format.
-        nodes: the file or data frame of machines; None leaves the trace without machines.
-        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
-        limit: read only the first so many valid tasks (jobs); None reads all.
-
-    Returns:
-        a trace; its ``left_out`` says which rows were left out: reason, number, first line, column.
-
-    Raises:
-        TraceFormatError: when the file breaks its format (naming file, line, column and reason), or when no
-            task, job or machine is left.
-        InvalidParameter: when an argument is invalid, or ``nodes`` is given for a format without machines.
-        FileNotFoundError: when there is no such file.
-        gymnasium.error.DependencyNotInstalled: for dates, frames and Parquet files without their extra.
+    The table is what :func:`~schedgym.traces.pieces.chunks` takes, and so may be that of machines, ``nodes``.
+    Other arguments, the result and errors are those of :func:`~schedgym.traces.read_trace`.
     """
     reader = TableReader(source, declaration, on_error)
     if declaration.machines is None and nodes is not None:
