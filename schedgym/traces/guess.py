@@ -304,8 +304,9 @@ def _columns(
                 raise InvalidParameter(f"columns: {quantity}: its unit is one of {allowed}, got {unit!r}")
         found[quantity] = _field(quantity, source, piece, unit)
     taken = {name for field in found.values() for name in field.sources}
-    # of a value in a field of several, "AllocTRES.cpu", its own name counts
-    plain = [(_plain(name.rpartition(".")[2]), name) for name in piece.names if name not in taken]
+    # of a value in a field of several, "AllocTRES.cpu", its own name counts; "nvidia.com/gpu" is a whole one
+    free = [name for name in piece.names if name not in taken]
+    plain = [(_plain(part), name) for name in free for part in (name, name.rpartition(".")[2])]
     for quantity, known in names.items():
         if quantity in found:
             continue
