@@ -201,6 +201,8 @@ class TableLayout:
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
         one_zone: True: dates without a time zone beside others with one are malformed; False: they are UTC.
+        once: columns that tell rows apart: a row with the texts of an earlier one, in those of them that the
+            table has, is left out and counted as "repeated".
         rows: the module of this folder that makes the table, with these names, of a file that is none: its
             function ``facts`` makes a row of a line, or of a job in JSON; ``BEGINS`` matches the first line.
     """
@@ -213,6 +215,7 @@ class TableLayout:
     decimal: str = "."
     empty: tuple[str, ...] = entry((), empty=True)
     one_zone: bool = False
+    once: tuple[str, ...] = entry((), empty=True)
     rows: str = ""
 
     def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:

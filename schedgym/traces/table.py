@@ -67,6 +67,7 @@ FLAGS = {
 }
 
 UNKNOWN_TIME = "-1"  # in logs of which others have times before the log
+REPEATED = "repeated"  # as exports of periods that overlap repeat a job
 NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "nodes", "input", "shuffle", "output")
@@ -214,8 +215,8 @@ class TableReader:
         # reason, column -> count, line, detail, jobs, work, GPU work
         self._left: dict[tuple[str, str], list[Any]] = {}
         self._how: list[str] = []  # fields were told apart, and dates read
+        self._seen: set[int] = set()  # hashes of what tells rows apart
         self._states: dict[str, tuple[Counter[str], Counter[str]]] = {}  # column -> those kept, and left out
-        self._lowest: dict[str, tuple[float, int]] = {}  # point in time below 0, and its line
 
     def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
@@ -385,6 +386,12 @@ class TableReader:
             if not column.optional:
                 rows.leave_out(found.empty, MALFORMED, column.name, NO_NUMBER)
             values[column.name] = found.numbers
+        if names := [name for name in self.layout.once if self._find(piece, (name,), True) is not None]:
+            keys = [hash(key) for key in zip(*map(piece.column, names), strict=True)]
+            for i in np.flatnonzero(rows.good).tolist():
+                if keys[i] in self._seen:
+                    rows.refuse({i: Fault(REPEATED)})
+                self._seen.add(keys[i])
         return values, rows
 
     def _filter(self, own: Filter, name: str, piece: Chunk, rows: Verdict) -> None:
