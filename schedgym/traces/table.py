@@ -59,7 +59,9 @@ _T = TypeVar("_T")
 
 MOST_TASKS = 10**6  # tasks that one row may stand for
 MOST_EXPANDED = 10**7  # and that all rows may
+MOST_MEMORY = 512.0  # of a machine [GiB per core]: more is in another unit
 DAY = 86400.0
+EPOCH, SINCE_EPOCH = "1970-01-01T00:00:00+00:00", 20 * 365 * DAY  # no log counts so long from its own begin
 #: texts that say whether a task may be interrupted
 FLAGS = {
     **dict.fromkeys(("yes", "true", "1", "y", "t"), 1.0),
@@ -757,9 +759,9 @@ def _join_sites(sites: tuple[str, ...], machines: dict[str, Any], names: list[st
 
 
 def _shift(columns: dict[str, Floats], midnight: Any) -> str:
-    """Let the clock begin on the day of the first submission; returns when it is 0."""
-    if midnight is None:
-        return ""
+    """Let the clock of dates begin on the day of the first submission; returns when a clock is 0."""
+    if midnight is None:  # a number so large counts from 1970
+        return EPOCH if float(columns["submit"].min()) > SINCE_EPOCH else ""
     days = math.floor(float(columns["submit"].min()) / DAY)
     for name in POINTS:
         if name in columns:
