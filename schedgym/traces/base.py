@@ -171,6 +171,7 @@ class Trace(_Rows):
             empty.
         nodes: number of machines that each task ran on, NaN where it is not known; [N], or empty.
         line: number of the row of each task in the file, as in :class:`LeftOut`; [N], or empty.
+        row: what these count: "line", or "job" of a JSON file.
         machine_site: index into ``sites`` of each machine's site; [P], empty where that is not known.
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
         left_out: the rows that were left out, for each reason and column; reasons that start with "machine: "
@@ -203,6 +204,7 @@ class Trace(_Rows):
     preemptible: Floats = dataclasses.field(default_factory=_empty)
     nodes: Floats = dataclasses.field(default_factory=_empty)
     line: Floats = dataclasses.field(default_factory=_empty)
+    row: str = "line"
     machine_site: Floats = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()

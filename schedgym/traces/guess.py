@@ -210,7 +210,7 @@ def guess_machines(source: Any) -> TableLayout:
                 name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
     for name in piece.names:
-        if _plain(name) in _words()["counts"] and set(_known_texts(piece, name)) - {"1"}:
+        if _plain(name) in _words()["counts"] and set(filter(is_number, _known_texts(piece, name))) - {"1"}:
             reason = "a row is one machine: write as many rows as there are"
             raise TraceFormatError(name_of(source), piece.header, name, reason)
     return dataclasses.replace(layout, columns=_with_gaps(columns, {"gpus"} & columns.keys()))
@@ -410,7 +410,8 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, CLOCK)
     if quantity in POINTS and texts and all(_COMPACT.fullmatch(text) for text in texts):
         return Field(source, DATE)
-    if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):
+    dates = [text for text in texts if _DATED.fullmatch(text) and not is_number(text)]
+    if quantity in POINTS and len(dates) > sum(number > 0 for number in numbers):  # 0 and -1 may be unknown
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:
         unit = epoch_unit(numbers)

@@ -724,6 +724,7 @@ def read_tasks(
         unit=unit,
         filled=reader.filled,
         **{name: columns[name] for name in OPTIONAL if name in columns},
+        row=reader.unit,
         sites=sites,
         origin=origin,
         left_out=left_out,
@@ -740,6 +741,10 @@ def read_machines(
     reader = TableReader(nodes, layout, on_error, machines=True)
     sizes = reader.read("machine")
     none = np.zeros_like(sizes["line"])
+    for i in np.flatnonzero(sizes.get("memory", none) > MOST_MEMORY * sizes.get("cpus", none + np.inf)):
+        size = f"{sizes['memory'][i]:g} GiB beside {sizes['cpus'][i]:g} cores"
+        reason = f"must be in GiB, or in a unit that its name says, as memory_mib: got {size}"
+        raise TraceFormatError(reader.path, int(sizes["line"][i]), "memory", reason)
     machines = {f"machine_{name}": sizes.get(quantity, none) for name, quantity in RESOURCES.items()}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]

@@ -9,6 +9,7 @@ from schedgym import errors
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import read_table
 from schedgym.traces.guess import amend_format, describe_columns, guess_format, guess_machines
+from schedgym.traces.table import read_machines
 from tests.tables import table
 
 
@@ -175,10 +176,13 @@ def test_machines(tmp_path):
     assert "cpus = cpu_milli [millicores]" in describe_columns(
         guess_machines(_write(tmp_path, "sn,cpu_milli,memory_mib\na,32000,262144\n"))
     )
-    with pytest.raises(
-        TraceFormatError, match=r"t.csv:1: no column is known for memory: there are sn, cores"
-    ):
-        guess_machines(_write(tmp_path, "sn,cores\na,3\n"))
+
+
+@pytest.mark.parametrize(("text", "message"), table(__file__, "test_machines_that_are_refused"))
+def test_machines_that_are_refused(tmp_path, text, message):
+    path = _write(tmp_path, text)
+    with pytest.raises(TraceFormatError, match=message):
+        read_machines(path, guess_machines(path))
 
 
 @pytest.mark.parametrize(
