@@ -270,12 +270,6 @@ class TableFormat(TableLayout, About):
         _check_layout(self, known, needed)
         if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
             raise InvalidParameter("columns.duration: must be given, or end in its place, not both")
-        dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
-        for name in POINTS:
-            if name in self.columns and (name in dates) != ("submit" in dates):
-                raise InvalidParameter(
-                    f"columns.{name}: unit: must be date where that of submit is, and only there"
-                )
         if self.by_bytes and self.machines is not None:
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
         if self.machines is not None:

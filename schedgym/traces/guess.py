@@ -165,7 +165,8 @@ def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[s
     for name in guessed:
         unknown = name in UNKNOWN and (name != "start" or "end" not in columns)
         empty = "unknown" if unknown else "zero" if name == "gpus" else "leave out"
-        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=missing)
+        texts = tuple(text for text in missing if (name, text) != ("site", "NA"))  # North America
+        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=texts)
     if "end" in guessed and "start" in columns:
         found["start"] = dataclasses.replace(found["start"], empty="leave out")
     return found

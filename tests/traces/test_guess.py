@@ -146,6 +146,7 @@ def test_texts_that_stand_for_an_empty_field(tmp_path):
     assert (trace.arrival.tolist(), trace.memory.tolist()) == ([2], [4])
     assert [one.reason for one in trace.left_out] == ["elapsed empty", "cpus empty"]
     assert read(tmp_path, "submit,w\n0,NULL\n1,5\n", "duration=w*2").duration.tolist() == [10]
+    assert read(tmp_path, "submit,duration,region\n0,1,NA\n1,1,None\n").sites == ("NA",)  # North America
 
 
 @pytest.mark.parametrize("first", [1_700_000_000_000, 1_700_000_000, "2023-11-14T22:13:20Z"])
