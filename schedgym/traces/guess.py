@@ -44,6 +44,7 @@ _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
 #: a number, size or duration, whole or with a decimal comma, and one with a decimal point
 _COMMA = re.compile(r"[-0-9:]*(?:[0-9]|,([0-9]+)) ?[A-Za-z]*")
 _POINT = re.compile(r"[-0-9:]*\.[0-9]+ ?[A-Za-z]*")
+_THOUSANDS = re.compile(r"0|[1-9][0-9]{0,2}(\.[0-9]{3})*")
 _MILLI = re.compile(r"[0-9.]+m")
 _BINARY = re.compile(r"[0-9.]+[KMGTPE]i")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
@@ -242,7 +243,14 @@ def _sampled(
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
         numbers = [own for quantity, own in found.items() if TASKS[quantity] and own.unit != DATE]
-        if _has_commas(piece, {name for own in numbers for name in own.reads(piece.names) or ()}):
+        columns = {name for own in numbers for name in own.reads(piece.names) or ()}
+        for name in columns:
+            texts = _known_texts(piece, name)
+            points = [text for text in texts if "." in text]
+            if 2 < len(points) < len(texts) and all(map(_THOUSANDS.fullmatch, texts)):
+                reason = f"{points[0]} may be {points[0].replace('.', '')}: write thousands without points"
+                raise TraceFormatError(name_of(source), piece.header, name, reason)
+        if _has_commas(piece, columns):
             return dataclasses.replace(layout, decimal=","), piece, found
     return layout, piece, _columns(piece, names, asked, units)
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from schedgym.traces.base import Fault
 
 ENDED = "E"
-ARRAY = "[]"  # in its name: 7[].srv, of which 7[3].srv is a task
 OTHER = "record of another kind"  # than the end of a job
 POWERS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}
 
@@ -27,7 +26,7 @@ def facts(text: str) -> tuple[str, ...] | Fault:
     if not BEGINS.fullmatch(text):
         raise ValueError(f"must be date;type;job;values, got {text[:40]!r}")
     _, kind, job, values = text.split(";", 3)
-    if kind != ENDED or ARRAY in job:
+    if kind != ENDED or "[]" in job:  # 7[].srv is an array, of which 7[3].srv is a task
         return Fault(OTHER)
     found = {name: value for name, _, value in (part.partition("=") for part in values.split())}
     cores = _cores(found)

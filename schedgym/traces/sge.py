@@ -17,7 +17,6 @@ QUEUE, OWNER, JOB, SUBMIT, START, END, USAGE = 0, 3, 5, 8, 9, 10, 13
 #: the same, from the project on
 ENVIRONMENT, SLOTS, TASK_OF_JOB, MEMORY = 2, 3, 10, 11
 PART = "task of a parallel job"
-NEVER = "0"
 
 #: eight fields, the numbers from the submission to the first of getrusage(2), and eleven fields or more
 BEGINS = re.compile(rf"([^:]*:){{8}}( *{DECIMAL.pattern} *:){{6}}[^:]*(:[^:]*){{10,}}")
@@ -34,5 +33,5 @@ def facts(text: str) -> tuple[str, ...] | Fault:
         raise ValueError(f"is no record of Grid Engine, or is cut off: {text[:40]!r}")
     if rest[TASK_OF_JOB] not in ("NONE", ""):
         return Fault(PART)
-    times = ("" if fields[place] == NEVER else fields[place] for place in (SUBMIT, START, END))
+    times = ("" if fields[place] == "0" else fields[place] for place in (SUBMIT, START, END))  # never
     return fields[JOB], *times, rest[SLOTS], rest[MEMORY], fields[QUEUE], fields[OWNER]
