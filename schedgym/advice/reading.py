@@ -32,6 +32,7 @@ from schedgym.traces.guess import (
 )
 from schedgym.traces.machines import Placed, size_text
 from schedgym.traces.pieces import column_names
+from schedgym.traces.table import MOST_MEMORY
 from schedgym.traces.units import Guess, refuse_times, settle_units, used_at_once
 
 
@@ -247,6 +248,8 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
     for name, value in (("cpus", cpus), ("memory", memory), ("gpus", gpus)):
         if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
             raise InvalidParameter(f"{name}: must be a number above 0, got {value!r}")
+    if memory is not None and cpus is not None and memory > MOST_MEMORY * cpus:
+        raise InvalidParameter(f"memory: must be in GiB, got {memory:g} beside {cpus:g} cpus")
     if trace.gpu.any() and not trace.cores.any() and gpus is None:
         raise InvalidParameter("gpus: must be given with servers, as the log's jobs have GPUs only")
     if cpus is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,10 +148,11 @@ def compare_with_record(trace: Trace, predicted: Mapping[str, Floats]) -> Replay
         known &= np.isfinite(waits)
     if not known.any():
         return None
+    begin = datetime.fromisoformat(trace.origin or "1970-01-01").replace(tzinfo=UTC).timestamp()
     return Replay(
         recorded=(trace.start - trace.arrival)[known],
         predicted={policy: waits[known] for policy, waits in predicted.items()},
-        hour=(trace.arrival[known] % DAY // HOUR).astype(np.int64),
+        hour=((begin + trace.arrival[known]) % DAY // HOUR).astype(np.int64),
         dated=bool(trace.origin),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from importlib.util import find_spec
 from typing import Any, Unpack, cast
 
@@ -25,7 +26,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.wording import four_digits, time_text
-from schedgym.extras import require
 from schedgym.traces.base import MACHINE, RESOURCES, Trace
 from schedgym.traces.feed import WAIT, Feed
 from schedgym.traces.machines import ACROSS, ON_SEVERAL, Placed, place, size_text, work_text
@@ -274,8 +274,7 @@ def _facts(log: Trace, feed: Feed, parts: Sequence[Part], pool: str) -> list[str
 def _since(trace: Trace) -> str:
     if not trace.origin:
         return ""
-    pandas = require("pandas")
-    first = pandas.Timestamp(trace.origin) + pandas.Timedelta(seconds=float(trace.arrival[0]))
+    first = datetime.fromisoformat(trace.origin) + timedelta(seconds=float(trace.arrival[0]))
     return f", from {first.strftime('%Y-%m-%d %H:%M:%S')} UTC"
 
 

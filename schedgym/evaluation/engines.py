@@ -331,7 +331,8 @@ class _Ray:
 
 def count_processes(n_jobs: int) -> int:
     """The number of processes that ``n_jobs`` means; -1: one per core."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if not whole or (n_jobs < 1 and n_jobs != -1):  # joblib would take -2 for all cores but one
         raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
     return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
 
@@ -356,13 +357,11 @@ def make_engine(name: str, n_jobs: int = -1, limit: float | None = None, *, stay
         raise UnknownName("engine", name, ENGINES)
     if limit is not None and not 0.0 < limit <= LONGEST:
         raise InvalidParameter(f"unit_timeout: must be > 0 and <= {LONGEST:g} s, got {limit!r}")
+    processes = count_processes(n_jobs)
     if name == "local":
-        processes = count_processes(n_jobs)
         here = processes == 1 and limit is None
         return Engine(None if here else functools.partial(_Processes, processes), processes, limit, stays)
     require("ray", "ray")
-    if n_jobs != -1 and n_jobs < 1:
-        raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
     return Engine(functools.partial(_Ray, n_jobs, limit is not None), n_jobs, limit, stays)
 
 

@@ -219,15 +219,11 @@ def _sniff(path: Any) -> Format | TableFormat:
     for format in candidates(begin):
         refuse_assuming(format, path, "name it if that may stand")
         return format
-    if isinstance(begin, str):
-        start = repr(begin if len(begin) <= 80 else begin[:77] + "...")
-        reason = f"not a known trace format (known: {', '.join(formats())}): the first line is {start}"
-        raise TraceFormatError(path, 1, "", reason)
-    known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
-    start = repr(", ".join(begin)[:80])
-    raise TraceFormatError(
-        name_of(path), 0, "", f"not a known table (known: {known}): the columns are {start}"
-    )
+    line, what = (1, "the first line is") if isinstance(begin, str) else (0, "the columns are")
+    start = begin if isinstance(begin, str) else ", ".join(begin)
+    start = repr(start if len(start) <= 80 else start[:77] + "...")
+    reason = f"not a known trace format (known: {', '.join(formats())}): {what} {start}"
+    raise TraceFormatError(name_of(path), line, "", reason)
 
 
 def inspect_trace(

@@ -115,13 +115,32 @@ def count_dropped(left_out: Iterable[LeftOut]) -> Counter[str]:
     return found
 
 
-def _rows_of(left_out: Iterable[LeftOut]) -> int:
-    """Number of rows of the file of tasks or jobs that were left out."""
-    return sum(one.count for one in left_out if not one.reason.startswith(MACHINE))
+class _Rows:
+    """The numbers of rows of a trace."""
+
+    arrival: Floats
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Why rows were left out -> how many, e.g. {"execution <= 0": 1}."""
+        return dict(count_dropped(self.left_out))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read from the file of tasks or jobs, kept or left out."""
+        left_out = (one.count for one in self.left_out if not one.reason.startswith(MACHINE))
+        return self.kept_rows + sum(left_out)
+
+    @property
+    def kept_rows(self) -> int:
+        """Number of rows of the file that are tasks or jobs; of a trace without their lines one for each."""
+        line = getattr(self, "line", ())
+        return len(np.unique(line)) if len(line) else len(self.arrival)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(_Rows):
     """Tasks and machines of a trace, in units that no longer depend on its format; arrays are read-only.
 
     Tasks are sorted by arrival, ties in the order of the file. Memory is in GiB (2**30 bytes), unless
@@ -152,6 +171,7 @@ class Trace:
             empty.
         nodes: number of machines that each task ran on, NaN where it is not known; [N], or empty.
         line: number of the row of each task in the file, as in :class:`LeftOut`; [N], or empty.
+        row: what these count: "line", or "job" of a JSON file.
         machine_site: index into ``sites`` of each machine's site; [P], empty where that is not known.
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
         left_out: the rows that were left out, for each reason and column; reasons that start with "machine: "
@@ -184,6 +204,7 @@ class Trace:
     preemptible: Floats = dataclasses.field(default_factory=_empty)
     nodes: Floats = dataclasses.field(default_factory=_empty)
     line: Floats = dataclasses.field(default_factory=_empty)
+    row: str = "line"
     machine_site: Floats = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
@@ -208,21 +229,6 @@ class Trace:
         )
 
     @property
-    def dropped(self) -> dict[str, int]:
-        """Why rows were left out -> how many, e.g. {"execution <= 0": 1}."""
-        return dict(count_dropped(self.left_out))
-
-    @property
-    def rows(self) -> int:
-        """Number of rows read from the file of tasks, kept or left out."""
-        return self.kept_rows + _rows_of(self.left_out)
-
-    @property
-    def kept_rows(self) -> int:
-        """Number of rows of the file that the tasks are; of a trace without their lines one for each task."""
-        return len(np.unique(self.line)) if len(self.line) else len(self.arrival)
-
-    @property
     def work(self) -> Floats:
         """Duration times cores of each task [core-seconds]; [N]."""
         return self.duration * self.cores
@@ -240,7 +246,7 @@ class Trace:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class JobTrace:
+class JobTrace(_Rows):
     """Jobs of a trace that has the bytes that each job moves, but not its tasks; arrays are read-only.
 
     Jobs are sorted by arrival, ties in the order of the file. A byte count of 0 is a fact (no such phase).
@@ -275,16 +281,6 @@ class JobTrace:
 
     def __repr__(self) -> str:
         return f"JobTrace({self.name!r}, jobs: {len(self.arrival)}, dropped: {self.dropped})"
-
-    @property
-    def rows(self) -> int:
-        """Number of rows read from the file, kept or left out."""
-        return len(self.arrival) + _rows_of(self.left_out)
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """As of :class:`Trace`."""
-        return dict(count_dropped(self.left_out))
 
     def map_tasks(self) -> Integers:
         """Return ceil(input / 10^9 bytes), each job's tasks when a task reads at most 10^9 bytes; [J]."""
@@ -464,18 +460,15 @@ class Column:
             raise ValueError(f"must be finite, got {_quote(text)}")
         if value == self.unknown:
             return math.nan
+        unit = f" ({self.unit})" if self.unit else ""
         if self.whole and not value.is_integer():
             raise ValueError(f"must be a whole number, got {_quote(text)}")
         if value < self.minimum or (self.exclusive and value == self.minimum):
             sign = ">" if self.exclusive else ">="
-            raise ValueError(f"must be {sign} {self.minimum:g}{self._unit}, got {_quote(text)}")
+            raise ValueError(f"must be {sign} {self.minimum:g}{unit}, got {_quote(text)}")
         if value > self.maximum:
-            raise ValueError(f"must be <= {self.maximum:g}{self._unit}, got {_quote(text)}")
+            raise ValueError(f"must be <= {self.maximum:g}{unit}, got {_quote(text)}")
         return value
-
-    @property
-    def _unit(self) -> str:
-        return f" ({self.unit})" if self.unit else ""
 
 
 def split_fields(text: str, delimiter: str) -> list[str]:

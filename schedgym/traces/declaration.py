@@ -201,6 +201,8 @@ class TableLayout:
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
         one_zone: True: dates without a time zone beside others with one are malformed; False: they are UTC.
+        once: columns that tell rows apart: a row with the texts of an earlier one, in those of them that the
+            table has, is left out and counted as "repeated".
         rows: the module of this folder that makes the table, with these names, of a file that is none: its
             function ``facts`` makes a row of a line, or of a job in JSON; ``BEGINS`` matches the first line.
     """
@@ -213,6 +215,7 @@ class TableLayout:
     decimal: str = "."
     empty: tuple[str, ...] = entry((), empty=True)
     one_zone: bool = False
+    once: tuple[str, ...] = entry((), empty=True)
     rows: str = ""
 
     def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:
@@ -267,12 +270,6 @@ class TableFormat(TableLayout, About):
         _check_layout(self, known, needed)
         if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
             raise InvalidParameter("columns.duration: must be given, or end in its place, not both")
-        dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
-        for name in POINTS:
-            if name in self.columns and (name in dates) != ("submit" in dates):
-                raise InvalidParameter(
-                    f"columns.{name}: unit: must be date where that of submit is, and only there"
-                )
         if self.by_bytes and self.machines is not None:
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
         if self.machines is not None:

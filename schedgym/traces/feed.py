@@ -96,7 +96,7 @@ def without(trace: Trace, out: Flags, reason: str, detail: str) -> tuple[Trace, 
     gone = select(trace, out)
     first = int(gone.line.min(initial=0 if not len(gone.line) else np.inf))
     work, gpu_work = float(gone.work.sum()), float(gone.gpu_work.sum())
-    one = LeftOut(reason, gone.kept_rows, first, "", detail, "line", len(gone.arrival), work, gpu_work)
+    one = LeftOut(reason, gone.kept_rows, first, "", detail, trace.row, len(gone.arrival), work, gpu_work)
     return select(trace, ~out), [one]
 
 

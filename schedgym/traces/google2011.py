@@ -14,7 +14,6 @@ import math
 from array import array
 from bisect import insort
 from collections import Counter, deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces.base import (
     LARGEST,
     MACHINE,
-    MALFORMED,
     NO_EXECUTION,
     Column,
     Format,
@@ -68,8 +66,9 @@ TASK_EVENTS = (
     "disk request",
     "different machine constraint",
 )
+TIMESTAMP = Column("timestamp", "us", maximum=LARGEST - 1, whole=True, unknown=AFTER)
 TASK_COLUMNS = (
-    Column("timestamp", "us", maximum=AFTER, whole=True),
+    TIMESTAMP,
     Column("job id", "", whole=True),
     Column("task index", "", maximum=2**32 - 1, whole=True),
     Column("event type", "", maximum=UPDATE_RUNNING, whole=True),
@@ -78,7 +77,7 @@ TASK_COLUMNS = (
 )
 MACHINE_EVENTS = ("timestamp", "machine id", "event type", "platform id", "cpu capacity", "memory capacity")
 MACHINE_COLUMNS = (
-    Column("timestamp", "us", maximum=AFTER, whole=True),
+    TIMESTAMP,
     Column("machine id", "", whole=True),
     Column("event type", "", maximum=UPDATE, whole=True),
     Column("cpu capacity", "share", maximum=1.0, exclusive=True, optional=True),
@@ -136,8 +135,8 @@ def read_google2011(
     for file in _files(path):
         table = TableReader(file, TASKS, on_error, numbers=TASK_COLUMNS)
         files.append(file)
-        for time, job, index, event, cpu, memory in _within(table):
-            if event < UPDATE_PENDING:
+        for time, job, index, event, cpu, memory in table.rows():
+            if event < UPDATE_PENDING and not math.isnan(time):
                 tasks.add((int(job) << 32) | int(index), time, event, cpu, memory)
                 if tasks.complete:
                     break
@@ -270,8 +269,8 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
     dropped: Counter[str] = Counter()
     for file in _files(path):
         table = TableReader(file, MACHINES, on_error, numbers=MACHINE_COLUMNS, machines=True)
-        for time, machine, event, cpu, memory in _within(table):
-            if time > at * MICROSECONDS:
+        for time, machine, event, cpu, memory in table.rows():
+            if not time <= at * MICROSECONDS:  # NaN: after the end of the trace
                 continue
             if event == REMOVE:
                 present.pop(machine, None)
@@ -284,16 +283,6 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
     refuse_empty(path, "machine", sizes, dropped)
     cores, memory = np.array(sizes).T
     return {"machine_cores": cores, "machine_memory": memory}, dropped
-
-
-def _within(table: TableReader) -> Iterator[tuple[float, ...]]:
-    """The rows that do not lie after the end of the trace."""
-    for row in table.rows():
-        if row[0] < LARGEST:
-            yield row
-        elif row[0] != AFTER:
-            reason = f"must be below {LARGEST:g} us, or 2^63-1, got {row[0]:g}"
-            table.leave_out(MALFORMED, "timestamp", reason)
 
 
 def _files(path: str | Path) -> tuple[Path, ...]:

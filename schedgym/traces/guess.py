@@ -44,6 +44,7 @@ _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
 #: a number, size or duration, whole or with a decimal comma, and one with a decimal point
 _COMMA = re.compile(r"[-0-9:]*(?:[0-9]|,([0-9]+)) ?[A-Za-z]*")
 _POINT = re.compile(r"[-0-9:]*\.[0-9]+ ?[A-Za-z]*")
+_THOUSANDS = re.compile(r"0|[1-9][0-9]{0,2}(\.[0-9]{3})*")
 _MILLI = re.compile(r"[0-9.]+m")
 _BINARY = re.compile(r"[0-9.]+[KMGTPE]i")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
@@ -165,7 +166,8 @@ def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[s
     for name in guessed:
         unknown = name in UNKNOWN and (name != "start" or "end" not in columns)
         empty = "unknown" if unknown else "zero" if name == "gpus" else "leave out"
-        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=missing)
+        texts = tuple(text for text in missing if (name, text) != ("site", "NA"))  # North America
+        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=texts)
     if "end" in guessed and "start" in columns:
         found["start"] = dataclasses.replace(found["start"], empty="leave out")
     return found
@@ -210,7 +212,7 @@ def guess_machines(source: Any) -> TableLayout:
                 name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
     for name in piece.names:
-        if _plain(name) in _words()["counts"] and set(_known_texts(piece, name)) - {"1"}:
+        if _plain(name) in _words()["counts"] and set(filter(is_number, _known_texts(piece, name))) - {"1"}:
             reason = "a row is one machine: write as many rows as there are"
             raise TraceFormatError(name_of(source), piece.header, name, reason)
     return dataclasses.replace(layout, columns=_with_gaps(columns, {"gpus"} & columns.keys()))
@@ -241,7 +243,14 @@ def _sampled(
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
         numbers = [own for quantity, own in found.items() if TASKS[quantity] and own.unit != DATE]
-        if _has_commas(piece, {name for own in numbers for name in own.reads(piece.names) or ()}):
+        columns = {name for own in numbers for name in own.reads(piece.names) or ()}
+        for name in columns:
+            texts = _known_texts(piece, name)
+            points = [text for text in texts if "." in text]
+            if 2 < len(points) < len(texts) and all(map(_THOUSANDS.fullmatch, texts)):
+                reason = f"{points[0]} may be {points[0].replace('.', '')}: write thousands without points"
+                raise TraceFormatError(name_of(source), piece.header, name, reason)
+        if _has_commas(piece, columns):
             return dataclasses.replace(layout, decimal=","), piece, found
     return layout, piece, _columns(piece, names, asked, units)
 
@@ -304,8 +313,9 @@ def _columns(
                 raise InvalidParameter(f"columns: {quantity}: its unit is one of {allowed}, got {unit!r}")
         found[quantity] = _field(quantity, source, piece, unit)
     taken = {name for field in found.values() for name in field.sources}
-    # of a value in a field of several, "AllocTRES.cpu", its own name counts
-    plain = [(_plain(name.rpartition(".")[2]), name) for name in piece.names if name not in taken]
+    # of a value in a field of several, "AllocTRES.cpu", its own name counts; "nvidia.com/gpu" is a whole one
+    free = [name for name in piece.names if name not in taken]
+    plain = [(_plain(part), name) for name in free for part in (name, name.rpartition(".")[2])]
     for quantity, known in names.items():
         if quantity in found:
             continue
@@ -409,7 +419,8 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, CLOCK)
     if quantity in POINTS and texts and all(_COMPACT.fullmatch(text) for text in texts):
         return Field(source, DATE)
-    if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):
+    dates = [text for text in texts if _DATED.fullmatch(text) and not is_number(text)]
+    if quantity in POINTS and len(dates) > sum(number > 0 for number in numbers):  # 0 and -1 may be unknown
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:
         unit = epoch_unit(numbers)

@@ -28,7 +28,7 @@ def parse_quantity(text: str) -> float:
 
 
 def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    """Creation, start and end (dates), cores, bytes, GPUs, phase and namespace of a pod.
+    """Creation, start and end (dates), cores, bytes, GPUs, phase, namespace and name of a pod.
 
     Raises:
         ValueError: saying what is wrong, and where.
@@ -41,7 +41,8 @@ def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
         ends = [state.get("terminated", {}).get("finishedAt") or "" for state in states]
         sizes = [_asked(spec, name) for name in ("cpu", "memory", "nvidia.com/gpu")]
         times = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
-        return tuple(text or "" for text in (*times, *sizes, status.get("phase"), about.get("namespace")))
+        names = (about.get("namespace"), about.get("name"))
+        return tuple(text or "" for text in (*times, *sizes, status.get("phase"), *names))
     except (AttributeError, TypeError):
         raise ValueError(f"is no pod as {COMMAND} prints it") from None
 

@@ -25,20 +25,17 @@ _SEVERAL = re.compile(r"([0-9]{1,7})\*.*")
 def facts(text: str) -> tuple[str, ...] | Fault:
     """Job, submission, start, end [s since 1970], slots, KiB, queue and user of a line; or ValueError."""
     try:
-        return _job(next(csv.reader([text], delimiter=" ", strict=True)))
+        fields = next(csv.reader([text], delimiter=" ", strict=True))
+        if fields[0] != FINISH:
+            return Fault(OTHER)
+        ran = ASKED + 1 + int(fields[ASKED])  # behind the hosts that were asked for
+        hosts = fields[ran + 1 : ran + 1 + int(fields[ran])]
+        rest = fields[ran + 1 + len(hosts) :]
+        several = [_SEVERAL.fullmatch(host) for host in hosts]  # 8*node01, or node01 eight times
+        slots = max(int(fields[SLOTS]), sum(int(one[1]) if one else 1 for one in several))
+        memory = rest[MEMORY] if len(rest) > MEMORY and not rest[MEMORY].startswith("-") else ""
+        start = "" if fields[START] == "0" else fields[START]  # it never ran
+        times = fields[SUBMIT], start, fields[END]
+        return fields[JOB], *times, str(slots), memory, fields[QUEUE], fields[USER]
     except (ValueError, IndexError, csv.Error):
         raise ValueError(f"is no record of lsb.acct, or is cut off: {text[:40]!r}") from None
-
-
-def _job(fields: list[str]) -> tuple[str, ...] | Fault:
-    """The texts of a row; ValueError and IndexError for a record that is damaged."""
-    if fields[0] != FINISH:
-        return Fault(OTHER)
-    ran = ASKED + 1 + int(fields[ASKED])  # behind the hosts that were asked for
-    hosts = fields[ran + 1 : ran + 1 + int(fields[ran])]
-    rest = fields[ran + 1 + len(hosts) :]
-    several = [_SEVERAL.fullmatch(host) for host in hosts]  # 8*node01, or node01 eight times
-    slots = max(int(fields[SLOTS]), sum(int(one[1]) if one else 1 for one in several))
-    memory = rest[MEMORY] if len(rest) > MEMORY and not rest[MEMORY].startswith("-") else ""
-    start = "" if fields[START] == "0" else fields[START]  # it never ran
-    return fields[JOB], fields[SUBMIT], start, fields[END], str(slots), memory, fields[QUEUE], fields[USER]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -160,14 +161,18 @@ def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:
     """Name -> text of the values of an object, those of objects in it as "outer.inner"; "" for null.
 
     Names and numbers in a list become one text, and of a list of resources as Slurm has it ("type" and
-    "count") each is a value of its own; other lists are left out.
+    "count") each is a value of its own, and of those with types, gpu:a100, the sum; other lists are left out.
     """
     found: dict[str, str] = {}
     for name, value in item.items():
         if isinstance(value, Mapping) and {"set", "number"} <= value.keys():  # of Slurm
             value = value["number"] if value["set"] else None
         if isinstance(value, list) and all(isinstance(one, Mapping) and "type" in one for one in value):
-            value = {f"{one['type']}/{one.get('name') or ''}".rstrip("/"): one.get("count") for one in value}
+            own = {f"{one['type']}/{one.get('name') or ''}".rstrip("/"): one.get("count") for one in value}
+            sums: Counter[str] = Counter()
+            for kind, count in own.items():
+                sums[kind.partition(":")[0]] += count if isinstance(count, int) else 0
+            value = {**sums, **own}  # where the sum is there, too, it is not taken twice
         if isinstance(value, Mapping):
             found |= flatten(value, f"{before}{name}.")
         elif not isinstance(value, list):

@@ -2,7 +2,7 @@
 
 A line a record, "date;type;job;name=value name=value ...": of type E where a job has ended, of others where
 it was queued, started, deleted and so on, which say nothing more. A job is one task that takes all its
-processors.
+processors; an array, which has an E of its own beside those of its tasks, is none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def facts(text: str) -> tuple[str, ...] | Fault:
     if not BEGINS.fullmatch(text):
         raise ValueError(f"must be date;type;job;values, got {text[:40]!r}")
     _, kind, job, values = text.split(";", 3)
-    if kind != ENDED:
+    if kind != ENDED or "[]" in job:  # 7[].srv is an array, of which 7[3].srv is a task
         return Fault(OTHER)
     found = {name: value for name, _, value in (part.partition("=") for part in values.split())}
     cores = _cores(found)

@@ -75,8 +75,8 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
     """The pieces of a table, one at least.
 
     Args:
-        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
-            or a pandas data frame.
+        source: a text or JSON file (which may be packed by gzip, bzip2, xz or zip), a Parquet file
+            (``.parquet``), or a pandas data frame.
         layout: the layout of text files.
         rows: in a piece.
 

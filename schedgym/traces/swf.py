@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from schedgym.core.arrays import Floats
-from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace, check_reading
+from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader, Verdict, read_tasks
 from schedgym.traces.texts import raw_lines
@@ -65,6 +67,9 @@ LAYOUT = TableLayout(columns={}, names=NAMES, delimiter="", comment=";")
 PARTS = (2, 3, 4)  # status of one of the periods in which a job ran that was suspended in between
 
 _SIZE = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(.*)")
+_START = re.compile(r";\s*UnixStartTime\s*:\s*([1-9][0-9]{0,9})\b.*")
+#: ";submit;duration" is a table whose first column has no name
+_COMMENT = re.compile(r";(?![^\s;:][^;:]*(;[^;:]+)+$).*")
 _COUNT = re.compile(r"([0-9]{1,15})(?:[\s(].*)?")  # partitions may follow in brackets
 
 
@@ -77,12 +82,12 @@ def read_swf(
 ) -> Trace:
     """Read a log or a model in the Standard Workload Format.
 
-    Arrival is the submit time, which may lie before the log began, and duration the run time; the recorded
-    start is the submit time plus the wait time, where both are known; cores are the allocated processors, or
-    the requested ones where these are unknown; memory is that used, or requested where this is unknown, per
-    processor times cores (a kilobyte is 1024 bytes), and 0 where neither is known, which ``filled`` counts
-    under "memory unknown". Lines with status 2, 3 and 4 are not read, as they describe parts of a job that
-    another line describes as a whole.
+    Arrival is the submit time, which may lie before the log began (at UnixStartTime, if a comment tells it),
+    and duration the run time; the recorded start is the submit time plus the wait time, where both are known;
+    cores are the allocated processors, or the requested ones where these are unknown; memory is that used, or
+    requested where this is unknown, per processor times cores (a kilobyte is 1024 bytes), and 0 where neither
+    is known, which ``filled`` counts under "memory unknown". Lines with status 2, 3 and 4 are not read, as
+    they describe parts of a job that another line describes as a whole.
 
     Left out and counted are "partial execution" (status 2, 3, 4), "submit time unknown", "execution <= 0"
     (also unknown run times, e.g. of cancelled jobs) and "processors <= 0 or unknown", in this order.
@@ -96,17 +101,15 @@ def read_swf(
     with the header ``cores,memory`` (memory in GiB), takes the place of the comments: e.g. one machine as
     large as the whole computer. Comments without a valid size count as malformed machines.
     """
-    check_reading(on_error, limit)
     comments = TableReader(path, LAYOUT, on_error, machines=True)
     cores = _machines(comments) if nodes is None else None
     reader = TableReader(path, LAYOUT, on_error, numbers=COLUMNS, derive=_tasks)
     trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
-    if cores is None:
-        return trace
-    left_out = (*comments.left_out, *trace.left_out)
-    return dataclasses.replace(
-        trace, machine_cores=cores, machine_memory=np.zeros_like(cores), left_out=left_out
-    )
+    more: dict[str, Any] = {"origin": trace.origin or _origin(comments)}
+    if cores is not None:
+        more |= {"machine_cores": cores, "machine_memory": np.zeros_like(cores)}
+        more["left_out"] = (*comments.left_out, *trace.left_out)
+    return dataclasses.replace(trace, **more)
 
 
 def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
@@ -127,15 +130,27 @@ def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
     }
 
 
-def _machines(comments: TableReader) -> Floats:
-    """Processors of each node by the comments before the first job; their reader counts those left out."""
-    sizes: dict[str, int] = {}
+def _before_jobs(comments: TableReader) -> Iterator[str]:
+    """The comments before the first job; the line of their reader is that of each."""
     for line, raw in enumerate(raw_lines(Path(comments.path)), 1):
         comments.line = line
         # comments are in whatever encoding their author used
         text = raw.decode("utf-8-sig", "replace").strip()
         if text and not text.startswith(";"):
-            break
+            return
+        yield text
+
+
+def _origin(comments: TableReader) -> str:
+    """The date at which submit times are 0, "" where no comment tells it."""
+    starts = (int(found[1]) for text in _before_jobs(comments) if (found := _START.fullmatch(text)))
+    return next((datetime.fromtimestamp(start, UTC).isoformat() for start in starts), "")
+
+
+def _machines(comments: TableReader) -> Floats:
+    """Processors of each node by the comments before the first job; their reader counts those left out."""
+    sizes: dict[str, int] = {}
+    for text in _before_jobs(comments):
         found = _SIZE.fullmatch(text)
         if found is None or found[1] in sizes or found[2] in ("", "-1"):
             continue
@@ -156,7 +171,7 @@ def _machines(comments: TableReader) -> Floats:
 
 
 def _recognises(line: str) -> bool:
-    return line.startswith(";") or LAYOUT.fits(line, dict.fromkeys(NAMES, True))
+    return _COMMENT.fullmatch(line) is not None or LAYOUT.fits(line, dict.fromkeys(NAMES, True))
 
 
 FORMAT = Format(

@@ -59,7 +59,9 @@ _T = TypeVar("_T")
 
 MOST_TASKS = 10**6  # tasks that one row may stand for
 MOST_EXPANDED = 10**7  # and that all rows may
+MOST_MEMORY = 512.0  # of a machine [GiB per core]: more is in another unit
 DAY = 86400.0
+EPOCH, SINCE_EPOCH = "1970-01-01T00:00:00+00:00", 20 * 365 * DAY  # no log counts so long from its own begin
 #: texts that say whether a task may be interrupted
 FLAGS = {
     **dict.fromkeys(("yes", "true", "1", "y", "t"), 1.0),
@@ -67,6 +69,7 @@ FLAGS = {
 }
 
 UNKNOWN_TIME = "-1"  # in logs of which others have times before the log
+REPEATED = "repeated"  # as exports of periods that overlap repeat a job
 NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "nodes", "input", "shuffle", "output")
@@ -121,9 +124,7 @@ class Verdict:
 
     def leave_out(self, where: Flags, reason: str, column: str = "", detail: str = "") -> None:
         """Leave rows out for a reason."""
-        fault = Fault(reason, column, detail)
-        self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), fault)
-        self.good &= ~where
+        self.refuse(dict.fromkeys(np.flatnonzero(where).tolist(), Fault(reason, column, detail)))
 
     def refuse(self, faults: Mapping[int, Fault]) -> None:
         """Leave out the rows at some places."""
@@ -170,8 +171,7 @@ class TableReader:
     """The columns of one table, read piece by piece.
 
     Args:
-        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
-            or a pandas data frame.
+        source: of the table, as :func:`~schedgym.traces.pieces.chunks` takes it.
         layout: its declaration.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
         pieces: of the table, where a module makes it; None: those of the source.
@@ -217,8 +217,8 @@ class TableReader:
         # reason, column -> count, line, detail, jobs, work, GPU work
         self._left: dict[tuple[str, str], list[Any]] = {}
         self._how: list[str] = []  # fields were told apart, and dates read
+        self._seen: set[int] = set()  # hashes of what tells rows apart
         self._states: dict[str, tuple[Counter[str], Counter[str]]] = {}  # column -> those kept, and left out
-        self._lowest: dict[str, tuple[float, int]] = {}  # point in time below 0, and its line
 
     def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
@@ -297,15 +297,17 @@ class TableReader:
 
     def _check_lowest(self, found: Mapping[str, Floats]) -> None:
         """Raise TraceFormatError for a time that lies further below 0 than the log is long."""
-        for name, (value, line) in self._lowest.items():
-            rest = found[name][found[name] >= 0]
-            first = float(rest.min()) if rest.size else 0.0
-            span = float(np.nanmax(found["submit"] + found["duration"])) - first
-            if max(-value, first) > span:
+        for name in (name for name in POINTS if name in found and self.midnight is None):
+            times = found[name]
+            lowest, late = int(np.argmin(np.nan_to_num(times))), times[times >= 0.0]
+            value, first = float(times[lowest]), float(late.min()) if late.size else 0.0
+            span = float(np.nanmax(found["submit"] + found.get("duration", 0.0))) - first
+            if value < 0.0 and max(-value, first) > span:
                 own = (plan.column for plan in self._plans or () if plan.quantity == name)
                 reason = (
                     f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
                 )
+                line = int(found["line"][lowest])
                 raise TraceFormatError(self.path, line, next(own, name), reason, self.unit)
 
     def _prepare(self, piece: Chunk) -> list[_Plan]:
@@ -386,6 +388,12 @@ class TableReader:
             if not column.optional:
                 rows.leave_out(found.empty, MALFORMED, column.name, NO_NUMBER)
             values[column.name] = found.numbers
+        if names := [name for name in self.layout.once if self._find(piece, (name,), True) is not None]:
+            keys = [hash(key) for key in zip(*map(piece.column, names), strict=True)]
+            for i in np.flatnonzero(rows.good).tolist():
+                if keys[i] in self._seen:
+                    rows.refuse({i: Fault(REPEATED)})
+                self._seen.add(keys[i])
         return values, rows
 
     def _filter(self, own: Filter, name: str, piece: Chunk, rows: Verdict) -> None:
@@ -436,10 +444,6 @@ class TableReader:
             if name in (*FILLED, "gpus"):
                 taken = np.nan_to_num(taken)
             kept.setdefault(name, []).append(taken)
-            if name in POINTS and self.midnight is None and taken.size:
-                lowest = int(np.argmin(np.nan_to_num(taken)))
-                if taken[lowest] < self._lowest.get(name, (0.0, 0))[0]:
-                    self._lowest[name] = (float(taken[lowest]), piece.lines[chosen[lowest]])
         return int(total[end - 1]) if end else 0
 
     def _quantity(self, plan: _Plan, piece: Chunk, rows: Verdict) -> Floats:
@@ -644,23 +648,8 @@ def read_table(
     Dates become seconds since midnight (UTC) of the first day. A row that stands for several tasks becomes so
     many, which form a job.
 
-    Args:
-        source: a text or JSON file (which may be packed by gzip, bzip2, xz or zip), a Parquet file
-            (``.parquet``), or a pandas data frame.
-        declaration: of its format.
-        nodes: the file or data frame of machines; None leaves the trace without machines.
-        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
-        limit: read only the first so many valid tasks (jobs); None reads all.
-
-    Returns:
-        a trace; its ``left_out`` says which rows were left out: reason, number, first line, column.
-
-    Raises:
-        TraceFormatError: when the file breaks its format (naming file, line, column and reason), or when no
-            task, job or machine is left.
-        InvalidParameter: when an argument is invalid, or ``nodes`` is given for a format without machines.
-        FileNotFoundError: when there is no such file.
-        gymnasium.error.DependencyNotInstalled: for dates, frames and Parquet files without their extra.
+    The table is what :func:`~schedgym.traces.pieces.chunks` takes, and so may be that of machines, ``nodes``.
+    Other arguments, the result and errors are those of :func:`~schedgym.traces.read_trace`.
     """
     reader = TableReader(source, declaration, on_error)
     if declaration.machines is None and nodes is not None:
@@ -735,6 +724,7 @@ def read_tasks(
         unit=unit,
         filled=reader.filled,
         **{name: columns[name] for name in OPTIONAL if name in columns},
+        row=reader.unit,
         sites=sites,
         origin=origin,
         left_out=left_out,
@@ -751,6 +741,10 @@ def read_machines(
     reader = TableReader(nodes, layout, on_error, machines=True)
     sizes = reader.read("machine")
     none = np.zeros_like(sizes["line"])
+    for i in np.flatnonzero(sizes.get("memory", none) > MOST_MEMORY * sizes.get("cpus", none + np.inf)):
+        size = f"{sizes['memory'][i]:g} GiB beside {sizes['cpus'][i]:g} cores"
+        reason = f"must be in GiB, or in a unit that its name says, as memory_mib: got {size}"
+        raise TraceFormatError(reader.path, int(sizes["line"][i]), "memory", reason)
     machines = {f"machine_{name}": sizes.get(quantity, none) for name, quantity in RESOURCES.items()}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]
@@ -770,9 +764,9 @@ def _join_sites(sites: tuple[str, ...], machines: dict[str, Any], names: list[st
 
 
 def _shift(columns: dict[str, Floats], midnight: Any) -> str:
-    """Let the clock begin on the day of the first submission; returns when it is 0."""
-    if midnight is None:
-        return ""
+    """Let the clock of dates begin on the day of the first submission; returns when a clock is 0."""
+    if midnight is None:  # a number so large counts from 1970
+        return EPOCH if float(columns["submit"].min()) > SINCE_EPOCH else ""
     days = math.floor(float(columns["submit"].min()) / DAY)
     for name in POINTS:
         if name in columns:

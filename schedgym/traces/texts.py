@@ -129,7 +129,10 @@ def _pieces(path: Path, method: str, size: int) -> Iterator[bytes]:
                 yield piece
                 begins = lines and piece.endswith(b"\n")
     except _DAMAGE as error:
-        raise _damaged(path, number + lines, kind, error) from None
+        if not kind or getattr(error, "errno", None) is not None:  # not the content, but the disk
+            raise
+        what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
+        raise TraceFormatError(path, number + lines, "", f"the {kind} file is {what}") from None
 
 
 #: what reading a damaged packed file raises
@@ -138,13 +141,6 @@ _DAMAGE = (
     UnicodeDecodeError,  # in the name of a zip's file
     *((zstd.ZstdError,) if zstd else ()),
 )
-
-
-def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
-    if not kind or getattr(error, "errno", None) is not None:  # not the content, but the disk
-        return error
-    what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
-    return TraceFormatError(path, line, "", f"the {kind} file is {what}")
 
 
 def check_size(path: Path, line: int, taken: int, packed: IO[bytes]) -> None:

@@ -239,27 +239,31 @@ def _refuse(trace: Trace, declared: Guess, source: Any, quantity: str, why: str)
 def refuse_times(trace: Trace, source: Any, lines: Sequence[str]) -> None:
     """Raise TraceFormatError if a log cannot be what it was read as; the lines say how that was.
 
-    If it or a job is longer than LONGEST_SPAN, or many jobs come within a second, or its times are dates in
-    another unit.
+    If it or a job is longer than LONGEST_SPAN, or a job started at 0 before it was submitted, or its times
+    are dates in another unit.
     """
-    span = float(trace.arrival[-1] - trace.arrival[0])
-    longest = int(trace.duration.argmax())
-    if trace.duration[longest] > LONGEST_SPAN:
-        line = int(trace.line[longest]) if len(trace.line) else 0
-        years = trace.duration[longest] / YEAR
+    span, longest = float(trace.arrival[-1] - trace.arrival[0]), int(trace.duration.argmax())
+    early = np.flatnonzero((trace.begun == 0.0) & (trace.arrival > 0.0))
+    job, column = -1, ""
+    if len(early):
+        job, column = int(early[0]), "start"
+        reason = "is 0, before the submission: give --empty 0 if that stands for an unknown time"
+    elif (years := trace.duration[longest] / YEAR) > LONGEST_SPAN / YEAR:
+        job = longest
         reason = (
             f"lasts {years:.3g} years: give what stands for an unknown time, as by --empty 0, or the unit"
         )
-        raise TraceFormatError(name_of(source), line, "", reason)
-    if (unit := epoch_unit(trace.arrival)) in FINER[1:]:
+    elif (unit := epoch_unit(trace.arrival)) in FINER[1:]:
         reason = f"its times are dates in {unit} since 1970: give the unit, as in 'submit=COLUMN [{unit}]'"
-        raise TraceFormatError(name_of(source), 0, "", reason)
-    if span > LONGEST_SPAN:
+    elif span > LONGEST_SPAN:
         reason = (
             f"the log spans {span / YEAR:.3g} years ({'; '.join(lines)}): give the unit, as in --columns "
             "'submit=COLUMN [ms]', or leave out rows that have no time by --where"
         )
-        raise TraceFormatError(name_of(source), 0, "", reason)
+    else:
+        return
+    line = int(trace.line[job]) if job >= 0 and len(trace.line) else 0
+    raise TraceFormatError(name_of(source), line, column, reason, trace.row)
 
 
 def used_at_once(trace: Trace) -> tuple[float, ...]:

@@ -221,14 +221,14 @@ def test_a_replay_finds_the_waits_of_the_policy_that_made_them(policy):
     waits = logs.run(PROBLEM, logs.cut(whole), {policy: policy}, progress=False).outcomes[policy]
     start = whole.arrival + waits
     start[7] = np.nan  # not recorded
-    found = replay(trace(BUSY, start=start))
+    found = replay(trace(BUSY, start=start, origin="2024-03-04T08:00:00+00:00"))
     table = found.table().set_index("policy")
     assert found.nearest == policy and found.credible and table.loc[policy, "jobs"] == 299
     assert table.loc[policy, "p90 |error|"] == pytest.approx(0.0, abs=1e-6)
     other = ({"fcfs", "easy-backfill"} - {policy}).pop()
     assert table.loc[other, "p90 |error|"] > 1.0
     hours = found.by_hour()
-    assert hours["jobs"].sum() == 299 and hours["hour"].tolist() == [0]
+    assert hours["jobs"].sum() == 299 and hours["hour"].tolist() == [8]
     assert "explains the waits to a factor of 2" in found.verdict
 
 

@@ -187,7 +187,7 @@ def test_to_close_the_iterator_ends_the_workers():
 def test_what_is_refused(monkeypatch):
     with pytest.raises(UnknownName, match="did you mean 'local'"):
         make_engine("locale")
-    for n_jobs in (0, True, 1.5):
+    for n_jobs in (0, -2, True, 1.5):
         with pytest.raises(InvalidParameter, match="n_jobs"):
             make_engine("local", n_jobs)
     for limit in (0.0, -1.0, float("nan"), float("inf")):

@@ -9,6 +9,7 @@ from schedgym import errors
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import read_table
 from schedgym.traces.guess import amend_format, describe_columns, guess_format, guess_machines
+from schedgym.traces.table import read_machines
 from tests.tables import table
 
 
@@ -145,6 +146,7 @@ def test_texts_that_stand_for_an_empty_field(tmp_path):
     assert (trace.arrival.tolist(), trace.memory.tolist()) == ([2], [4])
     assert [one.reason for one in trace.left_out] == ["elapsed empty", "cpus empty"]
     assert read(tmp_path, "submit,w\n0,NULL\n1,5\n", "duration=w*2").duration.tolist() == [10]
+    assert read(tmp_path, "submit,duration,region\n0,1,NA\n1,1,None\n").sites == ("NA",)  # North America
 
 
 @pytest.mark.parametrize("first", [1_700_000_000_000, 1_700_000_000, "2023-11-14T22:13:20Z"])
@@ -175,10 +177,13 @@ def test_machines(tmp_path):
     assert "cpus = cpu_milli [millicores]" in describe_columns(
         guess_machines(_write(tmp_path, "sn,cpu_milli,memory_mib\na,32000,262144\n"))
     )
-    with pytest.raises(
-        TraceFormatError, match=r"t.csv:1: no column is known for memory: there are sn, cores"
-    ):
-        guess_machines(_write(tmp_path, "sn,cores\na,3\n"))
+
+
+@pytest.mark.parametrize(("text", "message"), table(__file__, "test_machines_that_are_refused"))
+def test_machines_that_are_refused(tmp_path, text, message):
+    path = _write(tmp_path, text)
+    with pytest.raises(TraceFormatError, match=message):
+        read_machines(path, guess_machines(path))
 
 
 @pytest.mark.parametrize(

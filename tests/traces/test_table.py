@@ -324,7 +324,7 @@ def test_errors_of_frames_and_parquet_files(tmp_path: Path) -> None:
         read(frame, submit="at", duration="c")
     with pytest.raises(InvalidParameter, match="must be a file or a pandas data frame, got list"):
         read([1], submit="at", duration="b")
-    with pytest.raises(TraceFormatError, match="data frame: not a known table .* the columns are 'at, b'"):
+    with pytest.raises(TraceFormatError, match="data frame: not a known trace .* the columns are 'at, b'"):
         read_trace(frame)
     with pytest.raises(InvalidParameter, match="the swf format is read from files, not DataFrame"):
         read_trace(frame, format="swf")
