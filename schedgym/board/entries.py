@@ -197,8 +197,7 @@ def known(instance: Instance) -> Known:
     Of one that is not kept, such as that of a secret set, it is what the default policies of the id reach,
     which play it now.
     """
-    rows = _all_known(instance.suite).get(instance.set)
-    if rows:
+    if rows := _all_known(instance.suite).get(instance.set):
         return rows[instance.index]
     standings = _Standings(load_suite(instance.suite), instance.set, [instance])
     for name, policy in _policies(standings.suite):
