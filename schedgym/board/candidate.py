@@ -4,16 +4,17 @@
 a mark for each environment. Answers go to standard output: lines of JSON, then an empty one a step.
 Observations lie in a file that is open for reading only. Actions go to another file: a mark for each
 environment, then a row of bytes for each, the action or the text of an error. The process restricts itself
-before it loads the candidate, and never holds an environment.
+before it loads a stranger's code, and before it answers, and never holds an environment.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,13 @@ import numpy.typing as npt
 
 from schedgym.board.sandbox import confine, limit
 from schedgym.core.policy import Interface, Policy, list_policies, make_policy
-from schedgym.core.policy_files import typed_policy
+from schedgym.core.policy_files import names_policy_file, typed_policy
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, one_line
 from schedgym.evaluation.plan import acting_parameters
 
 ANSWER = 240  # bytes of the action, or of the text of an error, at least
+PACKAGES = ("schedgym", "schedgym.baselines", "schedgym.agents")  # which stand apart in a checkout
 DECIDED, FAILED = 1, 2  # marks of an environment in the file of actions; 0: not decided yet
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -92,41 +94,47 @@ def make_candidate(text: str, id: str) -> Policy:
     return made
 
 
-def map_arrays(layout: Mapping[str, Any], count: int, observations: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in the file of observations, which cannot be written to.
+def make_batch(text: str, order: Mapping[str, Any], observations: int) -> PolicyBatch:
+    """The policies of a batch, as an order describes it.
 
     Args:
-        layout: name -> type, shape in one environment, offset in the file [bytes].
-        count: number of environments.
-        observations: file descriptor, open for reading.
+        text: the candidate.
+        order: its "layout" has the type, the shape in one environment, and the offset [bytes] of each array.
+        observations: descriptor of the file of arrays, open for reading, so that nobody writes to them.
     """
-    memory = mmap.mmap(observations, 0, access=mmap.ACCESS_READ)
-    return {
-        name: np.frombuffer(memory, dtype, count * int(np.prod(shape)), offset).reshape(count, *shape)
-        for name, (dtype, shape, offset) in layout.items()
-    }
-
-
-def make_batch(text: str, order: Mapping[str, Any], observations: int) -> PolicyBatch:
-    """The policies of a batch, as an order describes it."""
     interface, count = order["interface"], order["count"]
     values = interface["parameters"].items()  # of JSON, which knows no tuples
     parameters = {name: tuple(own) if isinstance(own, list) else own for name, own in values}
     policies = [make_candidate(text, interface["id"]) for _ in range(count)]
     for place, policy in enumerate(policies):
         policy.reset(Interface(**{**interface, "parameters": parameters}), np.random.default_rng(place))
-    arrays = map_arrays(order["layout"], count, observations)
+    memory = mmap.mmap(observations, 0, access=mmap.ACCESS_READ)
+    arrays = {
+        name: np.frombuffer(memory, dtype, count * int(np.prod(shape)), offset).reshape(count, *shape)
+        for name, (dtype, shape, offset) in order["layout"].items()
+    }
     return PolicyBatch(policies, arrays, order["scalars"], Expected(tuple(order["shape"]), order["real"]))
 
 
-def serve(orders: Any, answers: int, start: Mapping[str, Any]) -> None:
-    """Load the candidate, then answer until nothing is asked any more."""
-    text, id = start["candidate"], start["id"]
+def serve(orders: Any, answers: int, start: Mapping[str, Any], restrict: Callable[[], list[str]]) -> None:
+    """Load the candidate, then answer until nothing is asked any more.
+
+    What is no stranger's code decides once before the process is restricted: what it compiles is kept.
+    """
+    text, id, seen = start["candidate"], start["id"], start["observations"]
+    strange = names_policy_file(text)
     try:
+        missing = restrict() if strange else []
+        _say(answers, missing=missing)
         acting = acting_parameters(get_problem(id), id, start["parameters"], make_candidate(text, id))
         _say(answers, acting=acting)
-        batch = make_batch(text, json.loads(orders.readline()), start["observations"])
-        _say(answers)
+        order = json.loads(orders.readline())
+        if not strange:
+            with contextlib.suppress(Exception):  # it is told when it is asked
+                make_batch(text, {**order, "count": 1}, seen).decide(0)
+            missing = restrict()
+        batch = make_batch(text, order, seen)
+        _say(answers, missing=missing)
     except BaseException as error:
         _say(answers, error=_told(error))
         return
@@ -152,12 +160,6 @@ def _say(answers: int, **answer: Any) -> None:
     os.write(answers, json.dumps(answer).encode() + b"\n")
 
 
-def _packages() -> list[Path]:
-    """The folders of this package, which stand apart in a checkout."""
-    names = ("schedgym", "schedgym.baselines", "schedgym.agents")
-    return [Path(folder) for name in names for folder in importlib.import_module(name).__path__]
-
-
 def main() -> None:
     """Restrict this process, and play."""
     with os.fdopen(os.dup(0), "rb") as orders:
@@ -166,17 +168,17 @@ def main() -> None:
         list_policies()  # imports kernels, whose cache is found while folders can be written to
         importlib.import_module("schedgym.core.score_policy")  # those of expressions
         get_problem(start["id"]).module("dynamics")  # and of agents, too
-        readable = [*_packages(), *map(Path, start["readable"])]
+        folders = (folder for name in PACKAGES for folder in importlib.import_module(name).__path__)
+        readable = [Path(path) for path in (*folders, *start["readable"])]
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):  # what a candidate prints goes nowhere
             os.dup2(nothing, descriptor)
-        try:
+
+        def restrict() -> list[str]:
             missing = limit(start["memory"], start["files"], start["seconds"])
-            _say(answers, missing=missing + confine(readable, Path(__file__).parent))
-        except Exception as error:
-            _say(answers, error=_told(error))
-            raise
-        serve(orders, answers, start)
+            return missing + confine(readable, Path(__file__).parent)
+
+        serve(orders, answers, start, restrict)
 
 
 if __name__ == "__main__":

@@ -197,8 +197,7 @@ def known(instance: Instance) -> Known:
     Of one that is not kept, such as that of a secret set, it is what the default policies of the id reach,
     which play it now.
     """
-    rows = _all_known(instance.suite).get(instance.set)
-    if rows:
+    if rows := _all_known(instance.suite).get(instance.set):
         return rows[instance.index]
     standings = _Standings(load_suite(instance.suite), instance.set, [instance])
     for name, policy in _policies(standings.suite):
@@ -248,6 +247,8 @@ def load_schedules(path: str | Path, instances: Sequence[Instance]) -> dict[int,
     if set(arrays) != set(kinds):
         raise InvalidFile(f"{path}: must hold columns of schedules, index, shape and final_time")
     shape, index, final = arrays["shape"], arrays["index"].ravel().tolist(), arrays["final_time"]
+    if not index:
+        raise InvalidFile(f"{path}: holds no schedule")
     known_types = all(arrays[name].dtype.kind in kind for name, kind in kinds.items())
     if not known_types or shape.shape != (len(index), 2) or final.shape != (len(index),):
         raise InvalidFile(f"{path}: its arrays do not belong together")

@@ -1,4 +1,4 @@
-"""The restrictions of a candidate's process, which it takes on before it loads the candidate.
+"""The restrictions of a candidate's process, which it takes on before it loads a stranger's code.
 
 They are Linux's: resource limits, Landlock (which files can be read; no signals to others, no network) and a
 filter of system calls (no files written, no processes or threads, no network). Other systems have only the

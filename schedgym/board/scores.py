@@ -28,7 +28,7 @@ from schedgym.evaluation.statistics import Estimate, estimate_difference
 from schedgym.evaluation.wording import estimate_text, four_digits
 
 LEAST = 0.01
-FAILED = -1.0  # what a searcher is told of a program of which every instance was refused
+FAILED = -1.0  # what a refused instance, or a program that is none, is to a searcher
 SHOWN = 5  # instances that a feedback names
 
 
@@ -95,8 +95,12 @@ class Report:
 
     @property
     def combined_score(self) -> float:
-        """The score, less the share of instances that were refused: a search shall not learn to crash."""
-        return estimate_score(self.results).value - len(self.refused) / len(self.results)
+        """The mean of what the scores are to a search, from FAILED: it shall not learn to crash.
+
+        A score has no lower end, so that a negative one, s, counts as s / (1 - s): any schedule beats none.
+        """
+        scores = [FAILED if own.refusal else own.score / (1.0 - min(own.score, 0.0)) for own in self.results]
+        return float(np.mean(scores))
 
     def feedback(self) -> str:
         """A text for a searcher: where the candidate loses."""
@@ -118,13 +122,12 @@ class Report:
 
     def content(self) -> dict[str, Any]:
         """The report as JSON data."""
-        score = estimate_score(self.results)
         return {
             "combined_score": self.combined_score,
             "candidate": self.candidate,
             "suite": self.suite,
             "set": self.set,
-            "score": dataclasses.asdict(score),
+            "score": dataclasses.asdict(estimate_score(self.results)),
             "ratio_to_bound": ratio_to_bound(self.results),
             "refused": len(self.refused),
             "decisions": self.decisions,

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.board.candidate import DECIDED, FAILED, Expected, make_candidate
+from schedgym.board.candidate import DECIDED, FAILED, Expected
 from schedgym.board.suites import Instance
 from schedgym.core.arrays import Flags
 from schedgym.core.policy_files import names_policy_file
@@ -41,7 +41,7 @@ from schedgym.errors import InvalidParameter, printable
 from schedgym.evaluation.plan import baseline, check_acting
 
 LONGEST = 2**16  # bytes of an answer in JSON, and those that are read at once
-STARTING = 120.0  # s of CPU time for each part of the start: to restrict itself, to load the candidate
+STARTING = 120.0  # s of CPU time for each part of the start: to load the candidate, to make it ready
 PATIENCE = 3600.0  # s on the clock for each part of the start
 LOOK = 50  # ms between two looks at the CPU time of a process that has not answered
 ALIGNED = 64  # bytes
@@ -144,7 +144,8 @@ class CandidateProcess:
         os.set_blocking(self._orders, False)  # one that reads nothing must not hold up this process
         self._poll = select.poll()
         self._poll.register(self._answers, select.POLLIN)
-        path = candidate.rpartition(":")[0] if names_policy_file(candidate) else candidate
+        self._strange = names_policy_file(candidate)
+        path = candidate.rpartition(":")[0] if self._strange else candidate
         order = {
             "candidate": candidate,
             "id": instance.id,
@@ -263,7 +264,9 @@ class CandidateProcess:
             "shape": self._expected.shape,
             "real": self._expected.real,
         }
-        self._ask(order)
+        answer = self._ask(order)
+        if not self._strange:  # it restricts itself only now; what a stranger's says may be made up
+            self.missing = answer["missing"]
         self._began = self.seconds
 
     def decide(self, live: Flags) -> Iterator[tuple[int, bytes, str]]:
@@ -425,15 +428,8 @@ def _play_once(
         run.played[numbers[index]] = played
 
     with contextlib.closing(CandidateProcess(candidate, batch[0], limits, len(batch))) as process:
-        run.missing = process.missing
-        simulator = prepare(batch, process.acting)
-        if not names_policy_file(candidate):  # no stranger's code: what it compiles is kept by this process
-            with contextlib.suppress(Exception):  # its own process tells what is wrong
-                policy = make_candidate(candidate, simulator.interface.id)
-                policy.reset(simulator.interface, np.random.default_rng(0))
-                policy({name: entry[0].copy() for name, entry in simulator.observation.items()})
-        process.begin(simulator)
-        began = process.seconds
+        process.begin(prepare(batch, process.acting))
+        run.missing, began = process.missing, process.seconds
         try:
             run.decisions += play_batch(process.simulator, process.decide, finish)
         except Stopped as stop:

@@ -22,7 +22,6 @@ from schedgym.evaluation.wording import json_data, make_console
 TEMPLATES = Path(__file__).parent / "templates"
 #: options that name a file to write
 OUTPUTS = ("output", "json", "csv", "report", "plot", "gantt", "gif")
-FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
 application = typer.Typer(
     help="Compare the papers' algorithms for cluster job scheduling on the same workloads, with bounds.",
@@ -66,6 +65,18 @@ def _root(
     pass
 
 
+class Command(typer.core.TyperCommand):
+    """A command that takes no option twice, but those that collect their values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option of which only the last value would count."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            if given.count(option) > 1 and not option.multiple:
+                raise InvalidParameter(f"{option.opts[0]}: is given twice")
+        return super().parse_args(ctx, args)
+
+
 def command(
     name: str, asked: type[Any] | None = None, *, of: typer.Typer = application, **how: Any
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -99,7 +110,7 @@ def command(
         options = [p.replace(kind=p.KEYWORD_ONLY, annotation=annotations[p.name]) for p in own]
         run.__signature__ = inspect.Signature([*options, *more])  # type: ignore[attr-defined]
         run.__doc__ = (function.__doc__ or "").partition("Options:\n")[0].rstrip()
-        return of.command(name, **how)(run)
+        return of.command(name, **{"cls": Command, **how})(run)
 
     return decorate
 

@@ -11,19 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedgym.cli.common import (
-    FEW,
-    command,
-    named_policies,
-    pairs,
-    policy_options,
-    say,
-    write_json,
-)
+from schedgym.cli.common import command, named_policies, pairs, policy_options, say, write_json
 from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
 from schedgym.core.files import atomic_write, check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.statistics import FEW
 from schedgym.evaluation.wording import (
     four_digits,
     has_width,

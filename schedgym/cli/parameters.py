@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from schedgym.cli.common import Command
 from schedgym.core.problem import Parameters, Problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import value_text
@@ -49,7 +49,7 @@ def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
     return None
 
 
-class _Command(TyperCommand):
+class _Command(Command):
     """A command; its help shows parameters only of the problem whose id the arguments name."""
 
     own: tuple[str, ...] = ()  # names of its arguments and options that are no parameters
@@ -83,7 +83,7 @@ class _Command(TyperCommand):
             )
 
 
-def command_of(group: type[Any]) -> type[TyperCommand]:
+def command_of(group: type[Any]) -> type[Command]:
     """The class of a command whose arguments are the fields of a dataclass and :func:`parameter_options`."""
     return type("Command", (_Command,), {"own": tuple(field.name for field in dataclasses.fields(group))})
 

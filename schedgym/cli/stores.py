@@ -110,7 +110,7 @@ def export(
     Options:
         output: The file to write (.csv or .parquet).
         table (episodes|leaderboard): One row for each value of each episode, or one for each policy.
-        id: Export only this environment id.
+        id: Export only this environment id, e.g. QueueDelay-v0.
     """
     from schedgym.evaluation.export import export as write
 

@@ -6,19 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from schedgym.cli.common import (
-    FEW,
-    command,
-    pairs,
-    policy_options,
-    say,
-    write_json,
-)
+from schedgym.cli.common import command, pairs, policy_options, say, write_json
 from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
 from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.statistics import Estimate
+from schedgym.evaluation.statistics import FEW, Estimate
 from schedgym.evaluation.wording import (
     four_digits,
     interval_text,

@@ -1,10 +1,9 @@
 """Speed of environments and policies: the measurements and the output of ``schedgym bench``.
 
-They run in one process on one core (but for the
-vector environments that are said to have threads), over several whole episodes: environments that start
-together end together, so that a short window can miss the cost of the resets. Rates count the time inside
-``reset`` and ``step`` (the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's
-CartPole, measured in the same run, says more than a rate.
+They run in one process on one core (but for the vector environments that are said to have threads), over
+several whole episodes: environments that start together end together, so that a short window can miss the
+cost of the resets. Rates count the time inside ``reset`` and ``step`` (the loop's own policy is timed apart).
+Machines are noisy: the ratio to Gymnasium's CartPole, measured in the same run, says more than a rate.
 """
 
 from __future__ import annotations
@@ -229,7 +228,7 @@ class Report:
         row = {"id": self.id, "what": what, "value": value, "unit": unit, "target": target, "runs": values}
         self.rows.append(row | more)
         shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3f}"
-        extra = "".join(f"  {k} {v}" for k, v in more.items())
+        extra = "".join(f"  {k} {v if isinstance(v, str) else f'{v:,}'}" for k, v in more.items())
         print(f"{what:<92} {shown:>11} {unit:<8} target {target:<9}{extra}", flush=True)
         return value
 
@@ -287,7 +286,7 @@ def _measure(id: str, chosen: list[Benchmark], report: Report, repetitions: int,
                 "steps/s",
                 case.target,
                 episodes=runs[0][2],
-                loop=f"{statistics.median(run[1] for run in runs):,.0f}",
+                loop=round(statistics.median(run[1] for run in runs)),
             )
     for case in chosen:
         if case.policy:

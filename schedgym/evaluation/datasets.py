@@ -156,9 +156,8 @@ def _free_path(name: str) -> Any:
     try:
         parse_dataset_id(name)
     except (TypeError, ValueError):  # TypeError: of a name without a version
-        raise InvalidParameter(
-            f"name of the data set: must be NAME-v0 or NAMESPACE/NAME-v0, got {name!r}"
-        ) from None
+        wanted = "NAME-v0 or NAMESPACE/NAME-v0 of letters, digits, - and _, a namespace of two or more"
+        raise InvalidParameter(f"name of the data set: must be {wanted}, got {name!r}") from None
     path = get_dataset_path(name)
     if path.exists():
         raise InvalidParameter(f"{path}: there is a data set {name!r} already: choose another name")

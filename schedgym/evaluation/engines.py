@@ -71,8 +71,11 @@ class Failure:
         raise self.exception
 
 
-class WorkerDied(Exception):
-    """A process ended in the middle of a unit."""
+@dataclasses.dataclass(frozen=True)
+class WorkerDied:
+    """Stands in the place of the result of a unit in the middle of which its process ended, and says why."""
+
+    why: str
 
 
 #: workers, each of which runs one unit at a time
@@ -124,16 +127,10 @@ def _drain(
         for unit in itertools.islice(units, slots - len(running)):
             running[pool.submit(guarded, unit)] = unit
 
-    def result(handle: Any) -> R | Failure | WorkerDied:
-        try:
-            return pool.result(handle)
-        except WorkerDied as error:
-            return error
-
     def ended() -> Iterator[tuple[U, R | Failure | WorkerDied]]:
         """The units that are done, and those that are ended; possibly none yet."""
         for handle in pool.wait(list(running), None if limit is None else LOOK):
-            yield running.pop(handle), result(handle)
+            yield running.pop(handle), pool.result(handle)
         if limit is not None:
             for handle in pool.kill_late(list(running), limit):
                 yield running.pop(handle), Failure(f"TimeoutError: took longer than {limit:g} s")
@@ -149,7 +146,7 @@ def _drain(
         while running:
             for _, outcome in ended():
                 if isinstance(outcome, WorkerDied):
-                    why = " ".join(str(outcome).split())
+                    why = " ".join(outcome.why.split())
                     outcome = Failure(f"{DIED}, also when tried again alone: {why}")
                 yield unit, outcome
 
@@ -227,13 +224,13 @@ class _Processes:
         return list(concurrent.futures.wait(handles, timeout, return_when=first).done)
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a unit that is done; raises WorkerDied."""
+        """Return the result of a unit that is done, or the death of its worker."""
         pool, _ = self.busy.pop(handle)
         try:
             result = handle.result()
         except concurrent.futures.BrokenExecutor as error:
             pool.shutdown(wait=False)
-            raise WorkerDied(error) from None
+            return WorkerDied(str(error))
         except Exception:  # a unit or a result that cannot be sent
             result = Failure(traceback.format_exc())
         self.idle.append(pool)
@@ -314,7 +311,7 @@ class _Ray:
         except (self.ray.exceptions.RayError, ConnectionError) as error:
             with self._living():
                 self.ray.get(self.probe.remote())
-            raise WorkerDied(error) from None
+            return WorkerDied(str(error))
 
     def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
         tasks = {handle.task_id().hex(): handle for handle in handles}

@@ -56,7 +56,7 @@ def export(
         table: "episodes": a row per policy, episode and metric (also "bound" and "gap"), with the columns id,
             parameters, policy, training_seed, seed, episode, metric, value. "leaderboard": see
             :func:`leaderboard_frame`.
-        id: only this environment id.
+        id: only this environment id, as of :meth:`~schedgym.evaluation.store.ResultsStore.settings`.
         code: version of the code; None: the newest.
         confidence: confidence level of the leaderboard's intervals.
 
@@ -85,7 +85,8 @@ def export(
             frames = _episodes(store, settings, names)
         else:
             boards = read_boards(store, code=code, confidence=confidence, most_settings=len(settings))
-            frames = iter([leaderboard_frame([board for board in boards if id in (None, board.id)])])
+            ids = {setting.id for setting in settings}
+            frames = iter([leaderboard_frame([board for board in boards if board.id in ids])])
         metadata = {"code": settings[0].code, "manifests": json.dumps(store.manifests())}
         with atomic_write(path, "wb" if parquet else "w") as stream:
             if parquet:

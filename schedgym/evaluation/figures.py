@@ -78,7 +78,7 @@ def figure_of(panel: Panel) -> Figure:
         layout["yaxis"] |= {"showgrid": False, "fixedrange": True}
     if lines:  # one tooltip for all, and their legend below
         layout |= {"showlegend": True, "hovermode": "x unified"}
-        layout["legend"] = {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0}
+        layout["legend"] = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
     elif not panel.rows:
         layout["margin"]["r"] = 90  # names stand beside their points
     return {"data": data, "layout": layout}
@@ -128,6 +128,8 @@ def _traces(panel: Panel, series: Series, place: int, axis: Axis) -> list[dict[s
     kind, name, values = panel.kind_of(series), plain_text(series.label), panel.values_of(series)
     (mark, dash), colour = appearance(place), "@bound" if series.bound else f"@{place % COLOURS}"
     shown = np.flatnonzero(np.isfinite(values) & ((values > 0) if axis.scale == "log" else True)).tolist()
+    if not shown:
+        return []
     if kind == "dots" and len(shown) > MOST_POINTS:
         shown = [shown[i] for i in np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
     x, y = ([part[i] for i in shown] for part in (list(series.x), np.asarray(series.y, dtype=float).tolist()))

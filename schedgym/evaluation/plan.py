@@ -28,7 +28,7 @@ from schedgym.core.policy import get_policy_spec, make_policy, resolve_policy_na
 from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.tokens import tokens_of
-from schedgym.documents import canonical
+from schedgym.documents import canonical, check_whole
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces.declaration import named_files
@@ -258,8 +258,7 @@ def find_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, An
 def check_counts(episodes: int | None, seed: int) -> None:
     """Raise InvalidParameter for a number of episodes or a seed that no evaluation has."""
     for name, value, least in (("episodes", 1 if episodes is None else episodes, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
+        check_whole(value.item() if isinstance(value, np.integer) else value, name, least)
     if seed >= EVALUATION_SEEDS:
         raise InvalidParameter(f"seed: must be below {EVALUATION_SEEDS}: from there on agents are trained")
 

@@ -18,7 +18,7 @@ from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
 from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, estimate
-from schedgym.evaluation.wording import change_text, estimate_text, metric_text, setting_text, short_value
+from schedgym.evaluation.wording import change_text, estimate_text, metric_text, setting_texts, short_value
 
 WIDTH = 11.5  # inches
 MOST_GAPS = 12  # settings of an id in the panel of gaps
@@ -238,9 +238,10 @@ def swept_name(board: Board) -> str:
 def slices_of(board: Board, name: str) -> dict[str, list[Setting]]:
     """The settings that differ in one parameter only, by the text of the others."""
     found: dict[str, list[Setting]] = {}
-    for setting in board.settings:
-        others = {own: value for own, value in setting.parameters.items() if own in board.swept}
-        found.setdefault(setting_text({k: v for k, v in others.items() if k != name}), []).append(setting)
+    kept = [own for own in board.swept if own != name]
+    others = [{k: v for k, v in own.parameters.items() if k in kept} for own in board.settings]
+    for text, setting in zip(setting_texts(others), board.settings, strict=True):
+        found.setdefault(text, []).append(setting)
     return found
 
 

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from schedgym.evaluation.plot import (
 )
 from schedgym.evaluation.runner import check_keywords, run
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards
-from schedgym.evaluation.statistics import Estimate, judge_interval
+from schedgym.evaluation.statistics import FEW, Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.wording import (
     effort_text,
@@ -62,8 +62,6 @@ SUFFIXES = (".html", ".htm")
 SLOW = 20.0  # s of an episode that is not played again unless it is asked for
 SOON, PATIENCE = 120.0, 3600.0  # s after which it is ended, if it is not asked for and if it is
 TRUST = "--trust lets the report open the files that the store names"
-FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
-MOST_FAILURES = 50
 MOST_VARIANTS = 40  # settings that a plot lets choose from
 DIGITS = 9  # of the numbers of a figure
 
@@ -178,10 +176,6 @@ def _counted(count: int, one: str, many: str = "") -> tuple[str, str, str]:
 class _Page:
     """The content of the report; ``remarks`` collects what could not be shown."""
 
-    most_variants: ClassVar[int] = MOST_VARIANTS
-    most_failures: ClassVar[int] = MOST_FAILURES
-    few: ClassVar[int] = FEW
-
     boards: list[Board]
     failures: Sequence[Mapping[str, Any]]
     manifests: list[dict[str, Any]]
@@ -281,7 +275,7 @@ class _Page:
             _counted(sum(len(board.settings) for board in boards), "setting"),
             _counted(len({(board.id, p) for board in boards for p in board.policies}), "policy", "policies"),
             _counted(sum(played), "episode played", "episodes played"),
-            (short_time(float(seconds)), "of policies' time", ""),
+            (effort_text(float(seconds)), "of policies' time", ""),
         ]
         if count := len(self.failures):
             facts.append((*_counted(count, "failed unit")[:2], "bad"))
@@ -409,7 +403,7 @@ class _Page:
 def _environment() -> Any:
     """The templates' environment, with the functions that the page calls."""
     environment = make_templates()
-    environment.globals["nan"] = math.nan
+    environment.globals |= {"nan": math.nan, "few": FEW, "most_variants": MOST_VARIANTS, "most_failures": 50}
     environment.tests |= {"nan": math.isnan, "finite": math.isfinite}
     environment.filters |= {
         "formulas": formulas,

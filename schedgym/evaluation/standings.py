@@ -26,7 +26,7 @@ from schedgym.evaluation.statistics import (
     stratified_interval,
 )
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
-from schedgym.evaluation.wording import setting_text
+from schedgym.evaluation.wording import setting_texts
 
 Episode = tuple[int, int]
 
@@ -203,10 +203,9 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
     variant = problem.ids.get(id) if problem else None
     swept = swept_names(found)
     common = {name: value for name, value in found[0].parameters.items() if name not in swept}
-    settings = []
-    for stored in found:
-        own = {name: stored.parameters[name] for name in swept if name in stored.parameters}
-        settings.append(_setting(store, stored, setting_text(own), metric))
+    own = [{name: s.parameters[name] for name in swept if name in s.parameters} for s in found]
+    labels = zip(found, setting_texts(own), strict=True)
+    settings = [_setting(store, stored, label, metric) for stored, label in labels]
     settings = [setting for setting in settings if setting.entries]
     policies = list(dict.fromkeys(entry.policy for setting in settings for entry in setting.entries))
     reference = policies[0] if policies else ""
@@ -258,15 +257,16 @@ def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, 
         reference = variant.reference if variant.reference in policies else policies[0]
     if reference not in policies:
         raise UnknownName("reference policy", reference, policies)
-    settings = []
-    parts = zip(evaluation.parts(), evaluation.comparisons(metric, confidence), strict=True)
-    for (own, frame), (_, comparison) in parts:
+    parts, settings = list(evaluation.parts()), []
+    labels = setting_texts([own for own, _ in parts])
+    comparisons = evaluation.comparisons(metric, confidence)
+    for (own, frame), label, (_, comparison) in zip(parts, labels, comparisons, strict=True):
         episodes = frame[["seed", "episode"]].drop_duplicates().sort_values(["seed", "episode"])
         bounds = np.full(len(episodes), NAN) if comparison.bounds is None else comparison.bounds
         entries = [Entry(label, table, (), bounds, {}) for label, table in comparison.tables.items()]
         ranked = _ranked(entries, comparison, reference)
         met = list(episodes.itertuples(index=False, name=None))
-        settings.append(Setting(own, setting_text(own), met, ranked))
+        settings.append(Setting(own, label, met, ranked))
     common = dict(evaluation.parameters)
     return Board(
         evaluation.id, problem, variant, shown, settings, [*evaluation.swept], common, policies, reference

@@ -25,6 +25,7 @@ from schedgym.errors import InvalidParameter
 Values = Sequence[float] | Floats
 
 BATCH = 4_000_000  # numbers drawn at once
+FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 NONE = (float("nan"), float("nan"))  # where there is no interval
 
 

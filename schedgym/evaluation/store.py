@@ -662,7 +662,7 @@ class ResultsStore:
 
         Args:
             code: version of the code.
-            id: environment id; None: all.
+            id: environment id, which may leave out its namespace, or the name of a problem; None: all.
 
         Raises:
             UnknownName: for a version or an id that is not there.
@@ -672,9 +672,10 @@ class ResultsStore:
             query = f"SELECT {columns} FROM settings WHERE code = ? ORDER BY setting"
             rows = self._connection.execute(query, (self._code(code),)).fetchall()
             found = [Setting(p, i, _mapping(text), o, b, c) for p, i, text, o, b, c in rows]
-        if id is not None and id not in (known := {setting.id for setting in found}):
-            raise UnknownName("environment id in the store", id, known)
-        return [setting for setting in found if id in (None, setting.id)]
+        wanted = [s for s in found if id in (None, s.id, s.id.partition("/")[2], s.problem)]
+        if id is not None and not wanted:
+            raise UnknownName("environment id in the store", id, {setting.id for setting in found})
+        return wanted
 
     def manifests(self) -> list[dict[str, Any]]:
         """The manifests of all sweeps, in the order in which they began."""
@@ -688,7 +689,7 @@ class ResultsStore:
         """Every episode's metrics, as :func:`~schedgym.evaluation.runner.compare` gives them.
 
         Args:
-            id: environment id; None: all.
+            id: as of :meth:`settings`.
             metrics: None: all; "bound", "gap" and "truncated" are some, too.
             code: version of the code; None: the newest.
 
@@ -701,7 +702,8 @@ class ResultsStore:
         """
         pandas = require("pandas")
         settings = self.settings(code, id)
-        swept = list(dict.fromkeys(name for _, group in _by_id(settings) for name in swept_names(group)))
+        groups = [[own for own in settings if own.id == id] for id in {own.id: 0 for own in settings}]
+        swept = list(dict.fromkeys(name for group in groups for name in swept_names(group)))
         heads = ["id", *swept, "policy", "training_seed"]
         columns = [*heads, "episode", "seed", "metric", "value"]
         parts = [pandas.DataFrame(columns=columns)]
@@ -778,12 +780,6 @@ def _episodes(units: Iterable[_Stored]) -> pd.DataFrame:
         index = pandas.MultiIndex.from_arrays([np.concatenate(seeds), np.concatenate(episodes)])
         parts.append(pandas.DataFrame(np.concatenate([own for *_, own in outcomes]), index, outcomes[0][1]))
     return cast("pd.DataFrame", pandas.concat(parts))
-
-
-def _by_id(settings: Sequence[Setting]) -> Iterator[tuple[str, list[Setting]]]:
-    """(id, its settings), in the order in which ids first appear."""
-    for id in dict.fromkeys(setting.id for setting in settings):
-        yield id, [setting for setting in settings if setting.id == id]
 
 
 def swept_names(settings: Sequence[Setting]) -> list[str]:

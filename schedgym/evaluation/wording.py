@@ -131,9 +131,15 @@ def metric_text(metric: Metric, mean: bool = False) -> str:
     return ("mean " if mean and "mean" not in name else "") + name + unit
 
 
-def setting_text(parameters: Mapping[str, Any]) -> str:
+def setting_text(parameters: Mapping[str, Any], show: Callable[[Any], str] = short_value) -> str:
     """Parameters in one line."""
-    return ", ".join(f"{name} = {short_value(value)}" for name, value in parameters.items())
+    return ", ".join(f"{name} = {show(value)}" for name, value in parameters.items())
+
+
+def setting_texts(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """:func:`setting_text` of each, with whole values where short ones do not tell the settings apart."""
+    short, whole = ([setting_text(own, show) for own in settings] for show in (short_value, _exact_text))
+    return short if len(set(short)) == len(set(whole)) else whole
 
 
 def options_text(options: Mapping[str, Any]) -> str:

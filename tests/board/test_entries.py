@@ -116,6 +116,15 @@ def test_of_two_schedules_of_an_instance_none_is_taken_silently(tmp_path: Path) 
         load_schedules(path, instances)
 
 
+def test_a_file_without_schedules_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    instances, path = load_suite("QueueDelay-1").instances("test"), tmp_path / "some.npz"
+    save_schedules(path, {0: schedule_of(instances[0], "bf-exec")})
+    np.savez(path, **{name: array[:0] for name, array in np.load(path).items()})
+    told = ["--name", "a", "--by", "me", "--command", "c"]
+    assert main(["board", "submit", "QueueDelay-1", str(path), *told]) == 2
+    assert capsys.readouterr().err == f"error: {path}: holds no schedule\n"
+
+
 @pytest.fixture(scope="module")
 def by_edf() -> dict[int, ScheduleRecord]:
     instances = load_suite("PartialValue-1").instances("test")

@@ -79,13 +79,15 @@ def test_a_set_has_the_mean_its_interval_and_the_ratio_to_the_bound():
 
 def test_a_report_says_where_a_candidate_loses():
     report = Report("x", "QueueDelay-1", "train", results((75.0, 12.0)), 10, 0.1, ())
-    assert report.combined_score == pytest.approx(-0.25)
+    assert report.combined_score == pytest.approx((0.5 - 0.5) / 2)  # of the scores 0.5 and -1
     lines = report.feedback().splitlines()
     assert lines[0].startswith("score −0.2500 [") and "bf-exec, the paper's own algorithm" in lines[0]
     assert lines[2].startswith("QueueDelay-1/train/1 (small): mean_delay 12, bf-exec 10, best known 8")
     assert lines[3].startswith("QueueDelay-1/train/0")
     refused = Report("x", "QueueDelay-1", "train", results((75.0, 10.0), ("", "no")), 10, 0.1, ())
-    assert refused.combined_score == pytest.approx(0.25 - 0.5)  # less than the score: a crash costs
+    assert refused.combined_score == pytest.approx((0.5 - 1.0) / 2)
+    bad = Report("x", "QueueDelay-1", "train", results((75.0, 1e4)), 10, 0.1, ())
+    assert bad.combined_score > refused.combined_score  # it does not learn to crash
     assert "refused: QueueDelay-1/train/1: no" in refused.feedback()
     json.dumps(refused.content(), allow_nan=False)
 

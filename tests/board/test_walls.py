@@ -27,35 +27,7 @@ SUITE = load_suite("QueueDelay-1")
 INSTANCES = SUITE.instances("train")[:3]
 HONEST = "score: -execution"
 
-#: a policy that plays as HONEST does; each of its objects, numbered from 0, cheats in its own way first
-CHEAT = """
-import gc, os, socket, sys, threading
-import numpy as np
-from schedgym.core.record import ScheduleRecord
-from schedgym.core.score_policy import ScorePolicy
-
-class Cheat:
-    made = -1
-
-    def __init__(self):
-        Cheat.made += 1
-        self.number = max(Cheat.made - 1, 0)  # the first one is asked for its parameters only
-        self.honest = ScorePolicy("score: -execution")
-        self.acting_parameters = self.honest.acting_parameters
-        self.steps = 0
-
-    def reset(self, interface, rng):
-        self.honest.reset(interface, rng)
-
-    def __call__(self, observation):
-        self.steps += 1
-        if self.number >= len(WAYS):
-            return self.honest(observation)
-        found = WAYS[self.number](self, observation)
-        return self.honest(observation) if found is None else found
-"""
-
-REFUSED, VAIN, FATAL = (entry(__file__, cases) for cases in ("REFUSED", "VAIN", "FATAL"))
+CHEAT, REFUSED, VAIN, FATAL = (entry(__file__, name) for name in ("CHEAT", "REFUSED", "VAIN", "FATAL"))
 
 
 def write(path, ways):
@@ -115,11 +87,11 @@ def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
 
 @pytest.mark.parametrize("candidate", some([HONEST, "bf-exec"]))
 def test_who_is_honest_plays_as_in_process(candidate, honest, monkeypatch):
-    made, make = [], walls.make_candidate  # here, so that kernels are kept
-    monkeypatch.setattr(walls, "make_candidate", lambda *given: made.append(given) or make(*given))
+    made = []  # here, where no decision has a limit
+    monkeypatch.setattr(walls, "make_candidate", lambda *given: made.append(given), raising=False)
     run = play(candidate, INSTANCES)
     assert schedules(run) == honest  # the shortest task first, on the server where it fits best
-    assert run.decisions > 300 and run.seconds > 0 and made == [(candidate, SUITE.id)]
+    assert run.decisions > 300 and run.seconds > 0 and run.missing == made == []
 
 
 @pytest.mark.parametrize(
@@ -128,15 +100,7 @@ def test_who_is_honest_plays_as_in_process(candidate, honest, monkeypatch):
 )
 def test_kernels_are_made_while_their_cache_can_be_found(name, candidate, monkeypatch):
     """Else each process would compile them again: it may not look for folders that can be written to."""
-    code = """
-from schedgym.board import candidate
-from schedgym.core import jit
-def confine(*paths):
-    jit.KernelCache = None  # a kernel that is made from now on raises an error
-    return []
-candidate.confine = confine
-candidate.main()
-"""
+    code = entry(__file__, "kernels")
     start = subprocess.Popen
     monkeypatch.setattr(
         subprocess, "Popen", lambda command, **more: start([*command[:2], "-c", code], **more)
@@ -193,15 +157,7 @@ def test_a_limit_that_limits_nothing_is_refused(limits):
 @long
 def test_a_flood_of_answers_is_no_action(tmp_path):
     """What a candidate writes into the pipe of answers says that it has decided, and is its own loss."""
-    code = """
-        for descriptor in range(3, 64):
-            try:
-                os.write(descriptor, b"\\n" * 10**4)
-            except OSError:
-                pass
-        while True:
-            pass
-        """
+    code = entry(__file__, "flood")
     run = play(write(tmp_path / "cheat.py", [code]), INSTANCES[:2])
     assert run.played == {0: "gave no action", 1: "gave no action"}
 
@@ -223,17 +179,7 @@ def test_actions_of_another_instance_make_a_schedule_of_this_one(tmp_path, hones
 @long
 def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
     """Whoever has read the recipe of a public set can make it: only a secret set is one that nobody knows."""
-    code = """
-        import hashlib, hmac
-        from schedgym.core.problem import get_problem
-        from schedgym.core.workload import SECTIONS
-        problem = get_problem("queue-delay")
-        module = problem.module("workload")
-        seed = 2**48 + int.from_bytes(hmac.digest(b"", NAME, "sha256")[:6])
-        parameters = problem.build("schedgym/QueueDelay-v0", PARAMETERS)
-        made = module.generate(seed, 0, module.make_source(parameters))
-        raise ValueError(made.jobs["execution"].sum())
-        """
+    code = entry(__file__, "public")
     for instance in (INSTANCES[0], SUITE.instances("secret", "a phrase")[0]):
         names = {"NAME": repr(instance.name.encode()), "PARAMETERS": repr(dict(instance.parameters))}
         own = code

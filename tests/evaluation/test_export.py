@@ -126,10 +126,11 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
 
 
 def test_one_id(store, tmp_path):
-    export(store, tmp_path / "out.csv", id=VALUE)
-    table = pd.read_csv(tmp_path / "out.csv")
-    assert set(table["id"]) == {VALUE} and "servers" not in table.columns
-    assert export(store, tmp_path / "out.csv", id=VALUE, table="leaderboard") == 3
+    for name in (VALUE, "PartialValue-v0", "partial-value"):  # as other commands take it
+        export(store, tmp_path / "out.csv", id=name)
+        table = pd.read_csv(tmp_path / "out.csv")
+        assert set(table["id"]) == {VALUE} and "servers" not in table.columns
+        assert export(store, tmp_path / "out.csv", id=name, table="leaderboard") == 3
 
 
 def test_a_parameter_may_have_the_name_of_a_column(tmp_path):

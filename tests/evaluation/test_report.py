@@ -23,6 +23,7 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt, plot, report
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.pictures import MARKS
+from schedgym.evaluation.plan import Line, Setting, Unit
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.standings import board_of, read_boards
@@ -33,7 +34,7 @@ from schedgym.evaluation.statistics import (
     stratified_interval,
     two_level_interval,
 )
-from schedgym.evaluation.store import Line, ResultsStore, Unit
+from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.evaluation.wording import estimate_text, number, percent_text
 from tests.evaluation.test_gantt import played
@@ -205,8 +206,8 @@ def test_settings_can_be_chosen(page):
 # numbers -------------------------------------------------------------------------------------------
 
 
-def read(folder):
-    with ResultsStore(folder / "results.db") as store:
+def read(folder, name="results.db"):
+    with ResultsStore(folder / name) as store:
         return {board.id: board for board in read_boards(store)}
 
 
@@ -439,6 +440,40 @@ def test_what_cannot_be_played_again_is_a_remark(folder, boards):
 # errors --------------------------------------------------------------------------------------------
 
 
+def made_up(path, rows, settings=({},)):
+    """The page of a made-up store: label -> an objective and whether work was left, for each episode."""
+    with ResultsStore(path, "w") as store:
+        for number, own in enumerate(settings):
+            setting = Setting("queue-delay", QUEUE, own, "mean_delay", "min", "code")
+            for label, values in rows.items():
+                line = Line(setting, label, {"policy": label}, None, f"{number} {label}")
+                store.add(Unit(line, 0, 0, len(values)), ["mean_delay", "truncated"], np.array(values, float))
+    write_report(path, path.with_suffix(".html"), schedules=False)
+    return Elements(path.with_suffix(".html").read_text(encoding="utf-8"))
+
+
+def test_episodes_with_work_left_are_counted_of_those_that_were_played(tmp_path):
+    rows = {"fcfs": [[9, 1], [9, 1], [1, 0]], "bf-exec": [[9, 1], [1, 0]]}
+    text = "".join(made_up(tmp_path / "r.db", rows, [{"load": 1}, {"load": 2}]).texts)
+    left = "fcfs (2 of 3), bf-exec (1 of 2)"
+    assert f"(its charge is included): load = 1: {left}; load = 2: {left}." in text
+
+
+def test_settings_whose_short_texts_are_the_same_are_told_apart(tmp_path):
+    settings = [{"trace": f"{folder}/t.csv", "load": load} for folder in "ab" for load in (1, 1 + 1e-9)]
+    page = made_up(tmp_path / "r.db", {"fcfs": [[1, 0]], "bf-exec": [[2, 0]]}, settings)
+    board = read(tmp_path, "r.db")[QUEUE]
+    assert len({setting.label for setting in board.settings}) == 4
+    slices = plot.slices_of(board, "load")
+    assert {text: len(own) for text, own in slices.items()} == {f"trace = {f}/t.csv": 2 for f in "ab"}
+    assert len(plots(page)["sweep0"]) == 2
+
+
+def test_infinite_values_are_left_out(tmp_path):
+    page = made_up(tmp_path / "r.db", {"fcfs": [[np.inf, 0]] * 3, "bf-exec": [[2, 0]] * 3})
+    assert "∞" in page.texts and "15 ms" not in page.texts
+
+
 def test_errors(folder, tmp_path, monkeypatch):
     store, path = folder / "results.db", tmp_path / "r.html"
     for arguments, error, match in (
@@ -649,3 +684,10 @@ def test_a_narrow_screen_shows_the_winners_numbers_and_the_gaps_whole(opened):
             && inside('[data-plot="gaps"]', "svg text") && document.documentElement.scrollWidth === 390;
     """
     wait(opened, inside)
+    names = "return getComputedStyle(document.querySelector('.marks > b')).color"
+    assert opened.execute_script(names) != "rgba(0, 0, 0, 0)"  # whose marks they are
+    section = open_tab(opened, "QueueDelay")
+    place = f"document.querySelector('#{section} .plot[data-plot^=profile] "
+    ends = f"{place} .xtitle').getBoundingClientRect().bottom, {place} .legend').getBoundingClientRect().top"
+    title, legend = opened.execute_script(f"return [{ends}]")
+    assert title <= legend
