@@ -178,9 +178,7 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
         if error.name != f"{problem.package}.bounds":
             raise
         return None
-    if function is None:
-        return None
-    value = function(workload, parameters)
+    value = None if function is None else function(workload, parameters)
     if value is None:
         return None
     if not math.isfinite(value):
