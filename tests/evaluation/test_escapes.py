@@ -22,7 +22,7 @@ from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console, make_table
 from tests.commands import refused
 from tests.long import some
-from tests.tables import entry
+from tests.tables import entry, table
 
 ID = "schedgym/QueueDelay-v0"
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -190,25 +190,10 @@ class First:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", ID, "--policy", f"{FILE}.py:First", "--set", "tasks=5", "--gantt", "o.svg", "--gif", "o.gif"],
-        [
-            *("compare", ID, "--policies", f"{FILE}.py:First,fcfs", "--episodes", "2", "--tasks", "5"),
-            *("--servers", "2,3", "--reference", f"{FILE}:First", "--plot", "o.svg", "--csv", "o.csv"),
-            *("--json", "o.json", "--n-jobs", "1"),
-        ],
-        [
-            *("advise", f"{FILE}.csv", "--servers", "2", "--cpus", "2", "--policies", f"{FILE}.py:First"),
-            *("--problem", "queue-delay", "--no-agent", "--n-jobs", "1", "--report", "o.html"),
-        ],
-    ],
-    ids=lambda words: words[0],
-)
-def test_the_name_of_a_file_reaches_all_outputs_unharmed(named, letters, capsys, command):
+@pytest.mark.parametrize("line", table(__file__, "COMMANDS"), ids=lambda line: line.split()[0])
+def test_the_name_of_a_file_reaches_all_outputs_unharmed(named, letters, capsys, line):
     pytest.importorskip("jinja2")
-    assert main(command) == 0
+    assert main([word.format(ID=ID, FILE=FILE) for word in line.split()]) == 0
     found = capsys.readouterr()
     assert not dangerous(found.out + found.err) and FILE_SHOWN in found.out
     written = [path for path in named.glob("o.*") if path.suffix != ".gif"]
