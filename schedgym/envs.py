@@ -224,7 +224,6 @@ class EnvState(NamedTuple):
 
     snapshot: Snapshot
     running: bool
-    left: int
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
@@ -423,7 +422,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def save(self) -> EnvState:
         """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
         _check_begun(self.simulator.seeded[0], "save")
-        return EnvState(save(self.simulator, 0), self._running, self._left)
+        return EnvState(save(self.simulator, 0), self._running)
 
     @_one_at_a_time
     def restore(self, state: EnvState, resample: int | None = None) -> dict[str, Any]:
@@ -431,7 +430,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         What follows is then as it was when it was saved, the jobs too that have not arrived yet: a plan that
         is made by trying it knows the future, which no policy may. With ``resample`` it does not know what
-        arrives.
+        arrives. A wrapper TimeLimit knows nothing of this: it counts on.
 
         Args:
             state: of this environment, or of another one with the same id and parameters.
@@ -448,7 +447,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if not isinstance(state, EnvState):
             raise InvalidParameter(f"restore: must be what save has returned, got {type(state).__name__}")
         restore(self.simulator, 0, state.snapshot, _check_seed(resample))
-        self._running, self._left = state.running, state.left
+        self._running = state.running
         if self.simulator.observation is not self._buffers:
             self._bind()
         return self._observe()
