@@ -57,24 +57,14 @@ def test_the_console_prints_no_command(capsys):
     assert rf"a\n{NAME_SHOWN}" in found.out and rf"{NAME_SHOWN}\n" in found.out
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["describe", ESCAPE],
-        ["run", "schedgym/QueueDelay-v0", "--policy", "fcfs", "--workload", f"{ESCAPE}.json"],
-        ["compare", "schedgym/QueueDelay-v0", "--policies", ESCAPE],
-        ["sweep", "names.yaml"],
-        ["report", ESCAPE],
-        [ESCAPE],
-    ],
-)
+@pytest.mark.parametrize("command", table(__file__, "REFUSED"))
 def test_errors_are_one_short_line_without_commands(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     text = (
         ESCAPE.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b").replace("\x7f", "\\x7f")
     )
     (tmp_path / "names.yaml").write_text(f'name: x\nexperiments: [{{id: "{text}", policies: [a]}}]\n')
-    assert not dangerous(refused(capsys, *command))
+    assert not dangerous(refused(capsys, *(word.replace("ESCAPE", ESCAPE) for word in command)))
 
 
 def test_a_long_error_is_cut(capsys):
