@@ -62,21 +62,15 @@ __all__ = [
     "score",
 ]
 
-_LAZY = {
-    "Policy": "schedgym.core.policy",
-    "ScheduleRecord": "schedgym.core.record",
-    "Workload": "schedgym.core.workload",
-    "advise": "schedgym.advice",
-    "evaluate": "schedgym.evaluation",
-    "list_policies": "schedgym.core.policy",
-    "load_workload": "schedgym.core.workload_files",
-    "make_policy": "schedgym.core.policy",
-    "plot_schedule": "schedgym.evaluation",
-    "record_episode": "schedgym.evaluation",
-    "register_policy": "schedgym.core.policy",
-    "save_workload": "schedgym.core.workload_files",
-    "score": "schedgym.evaluation",
+_MODULES = {
+    "advice": ("advise",),
+    "core.policy": ("Policy", "list_policies", "make_policy", "register_policy"),
+    "core.record": ("ScheduleRecord",),
+    "core.workload": ("Workload",),
+    "core.workload_files": ("load_workload", "save_workload"),
+    "evaluation": ("evaluate", "plot_schedule", "record_episode", "score"),
 }
+_LAZY = {name: f"schedgym.{module}" for module, names in _MODULES.items() for name in names}
 _PARTS = ("advice", "agents", "baselines", "evaluation", "papers", "testing", "traces")
 
 

@@ -63,17 +63,20 @@ def _check_begun(begun: Any, what: str) -> None:
 
 
 def _workload(simulator: Simulator, given: Any) -> Workload:
-    if isinstance(given, Workload):
-        if given.checked or given.problem != simulator.problem.name:
-            return given
-        sections = {section: getattr(given, section) for section in SECTIONS}
-        return simulator.problem.schema.parse(sections)
+    """A given workload, or that of a given file, which the environment can run."""
     if isinstance(given, (str, os.PathLike)):
-        return load_workload(Path(given), simulator.problem.schema)
-    raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")
+        given = load_workload(Path(given), simulator.problem.schema)
+    if not isinstance(given, Workload):
+        raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")
+    if not given.checked and given.problem == simulator.problem.name:
+        given = simulator.problem.schema.parse({name: getattr(given, name) for name in SECTIONS})
+    simulator.check_workload(given)
+    return given
 
 
-def _check_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> dict[str, Any]:
+def _check_options(options: Any, known: tuple[str, ...]) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidParameter(f"options: must be a dict, got {type(options).__name__}")
     given = dict(options or {})
     for name in given:
         if name not in known:
@@ -221,7 +224,6 @@ class EnvState(NamedTuple):
 
     snapshot: Snapshot
     running: bool
-    left: int
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
@@ -325,7 +327,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         workload = None
         if given.get("workload") is not None:
             workload = _workload(simulator, given["workload"])
-            simulator.check_workload(workload)
         super().reset(seed=seed)
         if seed is not None:
             simulator.seed(0, seed)
@@ -355,8 +356,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         Raises:
             InvalidAction: for a malformed action, or with ``strict=True`` an infeasible one.
         """
-        if not self._running:
-            raise ResetNeeded("the episode has ended or not begun: call reset first")
+        _check_begun(self._running, "step: the episode has ended or not begun")
         simulator = self.simulator
         try:
             if self._discrete and (type(action) is int or _is_whole(action)):
@@ -411,8 +411,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         Raises:
             RuntimeError: if the episode has not ended: a fault of ``rollout``.
         """
-        if not self._running:
-            raise ResetNeeded("the episode has ended or not begun: call reset first")
+        _check_begun(self._running, "finish: the episode has ended or not begun")
         simulator = self.simulator
         total = rollout(simulator)
         if not (simulator.terminated[0] or simulator.truncated[0]):
@@ -423,7 +422,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def save(self) -> EnvState:
         """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
         _check_begun(self.simulator.seeded[0], "save")
-        return EnvState(save(self.simulator, 0), self._running, self._left)
+        return EnvState(save(self.simulator, 0), self._running)
 
     @_one_at_a_time
     def restore(self, state: EnvState, resample: int | None = None) -> dict[str, Any]:
@@ -431,7 +430,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         What follows is then as it was when it was saved, the jobs too that have not arrived yet: a plan that
         is made by trying it knows the future, which no policy may. With ``resample`` it does not know what
-        arrives.
+        arrives. A wrapper TimeLimit knows nothing of this: it counts on.
 
         Args:
             state: of this environment, or of another one with the same id and parameters.
@@ -445,8 +444,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
             InvalidParameter: before anything changes: for a state of another id or other parameters, a seed
                 that is none, or if the environment was made with a workload and nothing draws another.
         """
+        if not isinstance(state, EnvState):
+            raise InvalidParameter(f"restore: must be what save has returned, got {type(state).__name__}")
         restore(self.simulator, 0, state.snapshot, _check_seed(resample))
-        self._running, self._left = state.running, state.left
+        self._running = state.running
         if self.simulator.observation is not self._buffers:
             self._bind()
         return self._observe()
@@ -613,14 +614,12 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         if not isinstance(workloads, (list, tuple)):
             shared = None if workloads is None else _workload(simulator, workloads)
             workloads = [shared] * self.num_envs
+        else:
+            workloads = [_workload(simulator, own) for own in workloads]
         if len(workloads) != self.num_envs:
             raise InvalidParameter(
                 f"options: workload must have {self.num_envs} elements, got {len(workloads)}"
             )
-        workloads = [None if given.get("workload") is None else _workload(simulator, w) for w in workloads]
-        for workload in workloads:
-            if workload is not None:
-                simulator.check_workload(workload)
         super().reset(seed=seeds[0] if _is_whole(seed) else None)
         for i in np.flatnonzero(mask).tolist():
             own = seeds[i]
@@ -840,7 +839,7 @@ class CudaVectorEnv(SchedulingVectorEnv):
         options: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """See :meth:`SchedulingVectorEnv.reset`; ``options`` must not have a workload."""
-        if (options or {}).get("workload") is not None:
+        if isinstance(options, Mapping) and options.get("workload") is not None:
             raise InvalidParameter("options: workload cannot be given on a GPU: make the environment with it")
         return super().reset(seed=seed, options=options)
 

@@ -13,10 +13,7 @@ from pathlib import Path
 LONGEST = 1000  # characters of a message
 MOST = 12  # names that a message lists where a command lists them, too
 #: kind of name -> the command that lists all of its names
-_LISTED = {
-    "policy": "schedgym list",
-    "environment id, problem or policy": "schedgym list",
-}
+_LISTED = dict.fromkeys(("policy", "environment id, problem or policy"), "schedgym list")
 #: what a terminal may obey, or what makes a text look like another: control characters but for the ends of
 #: lines, and those that change the direction of writing; and what no file of XML may contain
 CONTROLS = re.compile(

@@ -13,6 +13,7 @@ from schedgym.core.policy import Policy
 from schedgym.core.snapshots import Model
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
+from schedgym.errors import InvalidParameter
 
 
 def policy_rng(seed: int, episode: int, label: str) -> np.random.Generator:
@@ -57,7 +58,14 @@ def steps(
     Arguments are those of :func:`schedgym.evaluation.episodes.play`; ``rng`` are the policy's random numbers,
     None: those of :func:`policy_rng`. The state of the environment is that after the step until the next one
     is asked for.
+
+    Raises:
+        InvalidParameter: for what is no bare environment of this package, or no policy.
     """
+    if not isinstance(env, SchedulingEnv):
+        raise InvalidParameter(f"env: must be one of make_env, or unwrapped, got {type(env).__name__}")
+    if not isinstance(policy, Policy) or isinstance(policy, type):
+        raise InvalidParameter(f"policy: must have reset and __call__, got {type(policy).__name__}")
     options: dict[str, Any] = {"episode": episode} if workload is None else {"workload": workload}
     observation, _ = env.reset(seed=seed, options=options)
     policy.reset(env.interface, rng or policy_rng(seed, episode, label))

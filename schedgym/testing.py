@@ -321,6 +321,8 @@ class _Case:
     def __init__(self, id: str, seed: int, parameters: Mapping[str, Any]) -> None:
         self.id, self.seed, self.parameters = id, seed, dict(parameters)
         self.problem: Problem = get_problem(id)
+        if id not in self.problem.ids:
+            raise UnknownName("environment id", id, self.problem.ids)
         self.known = {field.name for field in dataclasses.fields(self.problem.parameters)}
         self.objective = self.problem.objective_of(self.problem.build(id, self.parameters))
 
@@ -334,8 +336,8 @@ class _Case:
 
     @property
     def fixed_workload(self) -> bool:
-        """True if all episodes are the same."""
-        return self.parameters.get("workload") is not None
+        """True if several episodes may have the same jobs: those of a file, or of a window of a trace."""
+        return any(self.parameters.get(name) is not None for name in ("workload", "trace"))
 
     def clocks(self, workload: Workload, actions: list[Any]) -> list[float]:
         """The clock of each observation when ``actions`` are played on ``workload``."""
@@ -390,7 +392,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
         id: environment id.
         episodes: number of episodes to play where one is not enough.
         seed: seed of the first environment.
-        parameters: keyword arguments of the environment; keep the instances small.
+        parameters: keyword arguments of the environment; keep the instances small, and no two draws alike.
 
     Raises:
         AssertionError: saying which aspect fails and how.

@@ -161,6 +161,14 @@ def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> N
     check_problem(id, episodes=2, **known(id, {"workload": str(path), "window": "all"}))
 
 
+@pytest.mark.parametrize("tasks", [3, 8])
+def test_check_problem_with_the_few_windows_of_a_trace(tasks: int, tmp_path) -> None:
+    rows = [f"{i + 1} {10 * i} 0 {20 + i} {1 + i % 4} -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n" for i in range(8)]
+    (tmp_path / "log.swf").write_text("".join(["; Version: 2.2\n; MaxNodes: 4\n; MaxProcs: 32\n", *rows]))
+    given = {"trace": str(tmp_path / "log.swf"), "resources": ("cpu",), "servers": 2}
+    check_problem("schedgym/QueueDelay-v0", episodes=2, tasks=tasks, **given)
+
+
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_gymnasium_has_nothing_to_say(id: str, view: dict[str, object]) -> None:
     """No warning of its check, nor of the checker in ``gym.make``, but of the views in OWN_UNITS."""

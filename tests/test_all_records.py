@@ -22,7 +22,7 @@ from schedgym.errors import InvalidSchedule
 from schedgym.evaluation.episodes import checked_gap, lower_bound, slack_of
 from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
-from tests.records import damage, replaced
+from tests.records import COLUMNS, damage, replaced
 from tests.tables import declared
 
 PROBLEMS = list(list_problems())
@@ -269,6 +269,24 @@ def test_what_does_not_exist_is_never_measured(name: str, what: str) -> None:
                 getattr(judge_of(name), what)(changed)
     with pytest.raises(InvalidSchedule, match="amount: must have the shape"):
         getattr(judge_of(name), what)(dataclasses.replace(record, amount=record.amount[1:]))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("what", ["metrics", "fates", "validate"])
+def test_what_are_no_numbers_is_never_measured(name: str, what: str) -> None:
+    """A list, NaN as the number of a job, or an end that nobody knows: cast, they would be any number."""
+    record, measured = schedules_of(name).example(), getattr(judge_of(name), what)
+    for column in COLUMNS:
+        own = getattr(record, column)
+        whole = "whole " if column in ("job", "server") else ""
+        others = [own.tolist(), own.astype(complex), own.astype(bool), own.astype(object), None]
+        others += [own.astype(str), *([np.longdouble(own)] if np.longdouble(0).itemsize > 8 else [])]
+        for other in [*others, np.full(own.shape, np.nan)] if whole else others:
+            with pytest.raises(InvalidSchedule, match=f"^{column}: must be an array of {whole}numbers$"):
+                measured(dataclasses.replace(record, **{column: other}))
+    for end in (np.nan, np.inf, "4.0", None, np.array([4.0])):
+        with pytest.raises(InvalidSchedule, match="^final_time: must be a finite number, got "):
+            measured(dataclasses.replace(record, final_time=end))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -87,6 +88,22 @@ def check_files(name: str, workload: Workload, folder: Path) -> None:
 def test_every_form_survives_files(name: str, tmp_path: Path) -> None:
     for sections in declared(name)["sound"].values():
         check_files(name, list_problems()[name].schema.parse(sections), tmp_path)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_workload_that_may_have_changed_is_checked_anew(name: str) -> None:
+    """Unpickled arrays can be written, and others put in their place: an environment would run forever."""
+    schema = list_problems()[name].schema
+    env = gym.make(next(iter(list_problems()[name].ids)))
+    sound = schema.parse(next(iter(declared(name)["sound"].values())))
+    written, exchanged = pickle.loads(pickle.dumps(sound)), schema.parse(vars(sound))
+    first = next(iter(sound.jobs))
+    written.jobs[first][0] = -1
+    cast(dict[str, Any], exchanged.jobs)[first] = -1.0 * sound.jobs[first] - 1.0
+    for own in (written, exchanged):
+        assert sound.checked and not own.checked
+        with pytest.raises(InvalidWorkload, match=rf"^jobs.{first}\[0\]: must be >= "):
+            env.reset(options={"workload": own})
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

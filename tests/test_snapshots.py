@@ -176,3 +176,15 @@ def test_without_a_generator_nothing_is_drawn_anew(tmp_path: Any) -> None:
         with pytest.raises(InvalidParameter, match=match):
             env.restore(given, resample=resample)
         assert env.record().digest() == before
+
+
+def test_a_time_limit_counts_on_after_a_restore() -> None:
+    env: Any = gym.make(ID, max_episode_steps=6)
+    observation, _ = env.reset(seed=0)
+    rng, state, ends = np.random.default_rng(0), env.unwrapped.save(), []
+    for number in range(6):
+        if number == 4:
+            observation = env.unwrapped.restore(state)
+        observation, _, _, truncated, info = env.step(sample_action(env.action_space, observation, rng))
+        ends.append((truncated, bool(np.isfinite(list(info["metrics"].values())).all())))
+    assert ends == [(False, False)] * 5 + [(True, True)]

@@ -22,12 +22,12 @@ import numpy as np
 
 from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.files import load_pretrained
-from schedgym.board.judge import KINDS, judge
+from schedgym.board.judge import judge
 from schedgym.board.suites import Instance, Suite, load_suite
 from schedgym.core.files import atomic_write, read_archive
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import KINDS, ScheduleRecord
 from schedgym.documents import build, placed
 from schedgym.errors import InvalidFile, InvalidParameter, InvalidSchedule
 from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget

@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from schedgym.core.expression import SCORE, SCORED_VIEWS
+from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.extras import entry_points
 
@@ -240,9 +241,10 @@ def _discover() -> None:
 
 
 def list_policies(problem: str | None = None) -> list[PolicySpec]:
-    """All registered policies (of one problem), by name."""
+    """All registered policies, or those of a problem or an environment id, by name."""
     _discover()
-    return [spec for name, spec in sorted(_REGISTRY.items()) if problem in (None, spec.problem)]
+    own = None if problem is None else get_problem(problem).name
+    return [spec for name, spec in sorted(_REGISTRY.items()) if own in (None, spec.problem)]
 
 
 def resolve_policy_name(name: str, problem: str | None = None) -> str:

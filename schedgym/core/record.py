@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,9 @@ from schedgym.core.arrays import Floats, Integers
 from schedgym.core.problem import get_problem
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.errors import InvalidSchedule
+
+#: numpy's kinds of numbers that columns may have
+KINDS = {"job": "i", "server": "i", "start": "if", "end": "if", "amount": "if"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class ScheduleRecord:
     def digest(self) -> str:
         """SHA-256 over the rows and the end: equal digests are equal schedules, bit for bit."""
         sha = hashlib.sha256()
-        for name in ("job", "server", "start", "end", "amount"):
+        for name in KINDS:
             array: npt.NDArray[Any] = np.ascontiguousarray(getattr(self, name))
             sha.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             sha.update(array.tobytes())
@@ -69,7 +73,7 @@ def refuse_first(where: str, checks: Iterable[tuple[Any, str]], *numbers: Any) -
 
 
 def check_rows(record: ScheduleRecord, resources: int, outlasting: bool = False) -> None:
-    """Check the shapes of a record's columns, that its tasks and servers exist, its times and its amounts.
+    """Check types and shapes of a record's columns, that its tasks and servers exist, its times and amounts.
 
     Args:
         record: of a problem whose schema counts tasks, or else jobs, and servers or sites, or else has one.
@@ -86,14 +90,16 @@ def check_rows(record: ScheduleRecord, resources: int, outlasting: bool = False)
             shape = np.shape(sections[section].get(field.name, 0))
             counts.update(zip(field.dimensions, shape, strict=False))
     task = "task" if "task" in counts else "job"
-    rows, servers = len(record.job), counts.get("site", counts["server"])
-    for name in ("job", "server", "start", "end"):
-        if getattr(record, name).shape != (rows,):
-            raise InvalidSchedule(f"{name}: must have one value per row")
-    if record.amount.shape != (rows, resources):
-        raise InvalidSchedule(
-            f"amount: must have the shape [{rows}, {resources}], got {list(record.amount.shape)}"
-        )
+    rows, servers = np.size(record.job), counts.get("site", counts["server"])
+    for name, kinds in KINDS.items():
+        column, wanted = getattr(record, name), [rows, resources] if name == "amount" else [rows]
+        if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds or column.itemsize > 8:
+            raise InvalidSchedule(f"{name}: must be an array of {'whole ' * (kinds == 'i')}numbers")
+        if list(column.shape) != wanted:
+            raise InvalidSchedule(f"{name}: must have the shape {wanted}, got {list(column.shape)}")
+    final = record.final_time
+    if not (isinstance(final, (int, float, np.integer, np.floating)) and math.isfinite(final)):
+        raise InvalidSchedule(f"final_time: must be a finite number, got {final!r}")
     refuse_first(
         "row [{}]",
         (
@@ -102,9 +108,15 @@ def check_rows(record: ScheduleRecord, resources: int, outlasting: bool = False)
             (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
             (record.start > record.end, "ends before it starts"),
             (~np.isfinite(record.amount).all(axis=1), "has no amount"),
-            (~(outlasting | (record.end <= record.final_time)), "ends after the episode"),
+            (~(outlasting | (record.end <= final)), "ends after the episode"),
         ),
     )
+
+
+def check_end(record: ScheduleRecord, end: float, when: str = "the last task ends") -> None:
+    """Raise InvalidSchedule unless the episode ends at ``end``, which is ``when`` something happens."""
+    if record.final_time != end:
+        raise InvalidSchedule(f"final_time: must be {end:.12g}, when {when}")
 
 
 def first_overload(

@@ -365,12 +365,7 @@ class Simulator(ABC):
         self.seeded[index] = True
 
     def give(self, index: int, workload: Workload, repeat: bool) -> None:
-        """Let ``workload`` serve the next episode of environment ``index``, with ``repeat`` all that follow.
-
-        Raises:
-            InvalidWorkload: if it does not fit the environment's spaces.
-        """
-        self.check_workload(workload)
+        """Let a checked workload serve the next episode of ``index``, with ``repeat`` all that follow."""
         if repeat:
             self.repeated[index] = workload
             self.once.pop(index, None)

@@ -89,9 +89,8 @@ def restore(simulator: Simulator, index: int, snapshot: Snapshot, seed: int | No
             mapping[index] = workload
         else:
             mapping.pop(index, None)
-    for array, value in zip(
-        (simulator.seeds, simulator.episodes, simulator.seeded), snapshot.seeding, strict=True
-    ):
+    seeding = simulator.seeds, simulator.episodes, simulator.seeded
+    for array, value in zip(seeding, snapshot.seeding, strict=True):
         array[index] = value
     if seed is not None:
         resample(simulator, index, seed)

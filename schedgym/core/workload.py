@@ -101,17 +101,13 @@ class Field:
             raise ValueError(f"{self.name}: a field with choices is of kind int, without lists or keys")
 
     def parse(self, value: object, where: str) -> npt.NDArray[Any]:
-        """``value`` as a fresh, read-only array of this field; InvalidWorkload names the first bad index."""
+        """``value`` as a fresh array of this field; InvalidWorkload names the first bad index."""
         if self.keys and isinstance(value, Mapping):
             value = self._named(value, where)
         if self.kind == "bool":
-            truths = np.array(self._rectangle(value, where), dtype=np.bool_)
-            truths.flags.writeable = False
-            return truths
+            return np.array(self._rectangle(value, where), dtype=np.bool_)
         if self.choices:
-            numbers = self._numbered(value, where)
-            numbers.flags.writeable = False
-            return numbers
+            return self._numbered(value, where)
         array, given = self._lists(value, where) if self.ragged else (self._numbers(value, where), True)
         bad = ~np.isfinite(array)
         refuse(array, bad, where, "must be finite")
@@ -130,7 +126,6 @@ class Field:
                 raise InvalidWorkload(
                     f"{where}[{i}]: must not decrease, got {array[i]:g} after {array[i - 1]:g}"
                 )
-        array.flags.writeable = False
         return array
 
     def _named(self, values: Mapping[Any, object], where: str) -> list[Any]:
@@ -239,9 +234,7 @@ def _first_wrong_type(rows: list[Any] | tuple[Any, ...]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, int) and abs(value) > 2**63:
-        return False
-    return _may_be_a_number(type(value))
+    return _may_be_a_number(type(value)) and not (isinstance(value, int) and abs(value) > 2**63)
 
 
 def _is_truth(value: object) -> bool:
@@ -327,6 +320,7 @@ class Schema:
                         continue
                     raise InvalidWorkload(f"{where}: missing")
                 array = field.parse(given[field.name], where)
+                array.flags.writeable = False
                 for symbol, length in zip(field.dimensions, array.shape, strict=True):
                     known, source = lengths.setdefault(symbol, (length, f"{section}.{field.name}"))
                     if length != known:
@@ -343,7 +337,7 @@ class Schema:
         if self.check is not None:
             self.check(parsed, prefix)
         workload = Workload(self.problem, **parsed, ragged=frozenset(ragged), choices=choices)
-        object.__setattr__(workload, "checked", True)
+        object.__setattr__(workload, "_made", True)
         return workload
 
     def fields(
@@ -375,7 +369,8 @@ class Workload:
         tasks: field -> array with one value (or row) per task; empty where the problem has no such section.
         ragged: "section.field" of the arrays whose rows are lists, padded with -1 at their end.
         choices: "section.field" of the arrays whose values are numbers of names -> the names.
-        checked: True if a schema made it; any other is checked before an environment runs it.
+        checked: True if a schema made it, and no array is another or may have been written since (unpickled
+            or copied ones can be); any other workload is checked before an environment runs it.
     """
 
     problem: str
@@ -385,7 +380,12 @@ class Workload:
     tasks: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
     ragged: frozenset[str] = frozenset()
     choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    checked: bool = dataclasses.field(default=False, init=False, repr=False)
+    _made: bool = dataclasses.field(default=False, init=False, repr=False)
+
+    @property
+    def checked(self) -> bool:  # noqa: D102  (an attribute)
+        arrays = (array for section in SECTIONS for array in getattr(self, section).values())
+        return self._made and not any(np.asarray(array).flags.writeable for array in arrays)
 
     def __repr__(self) -> str:
         sizes = [
@@ -403,8 +403,6 @@ class Workload:
             and all(np.array_equal(mine[name], theirs[name]) for name in mine)
             for section in SECTIONS
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def shown(text: object) -> str:

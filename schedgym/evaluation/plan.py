@@ -28,7 +28,7 @@ from schedgym.core.policy import get_policy_spec, make_policy, resolve_policy_na
 from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.tokens import tokens_of
-from schedgym.documents import canonical, check_whole
+from schedgym.documents import canonical, check_whole, mapping
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces.declaration import named_files
@@ -82,7 +82,7 @@ def resolve_id(name: str) -> tuple[Problem, str]:
 
 def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """``parameters`` over the id's ``baseline_parameters``."""
-    return {**problem.ids[id].baseline_parameters, **(parameters or {})}
+    return {**problem.ids[id].baseline_parameters, **mapping(parameters or {}, "parameters")}
 
 
 def check_effects(parameters: Mapping[str, Any], acting: Collection[Mapping[str, Any]]) -> None:
@@ -105,7 +105,7 @@ def acting_parameters(
     what has no effect there. A policy with a method ``acting_parameters`` (a trained agent) returns its own
     parameters from it; InvalidParameter if it would meet other episodes than its rivals with them.
     """
-    values = dict(parameters or {})
+    values = mapping(parameters or {}, "parameters")
     own = getattr(policy, "acting_parameters", None)
     if own is not None:
         return check_acting(problem, values, dict(own(id, values)))
@@ -137,7 +137,7 @@ def check_acting(problem: Problem, given: Mapping[str, Any], acting: dict[str, A
 def expand_grid(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Every combination of the swept parameters' values."""
     for name, values in grid.items():
-        if isinstance(values, str) or not len(values):
+        if isinstance(values, str) or not isinstance(values, Collection) or not len(values):
             raise InvalidParameter(f"{name}: a sweep needs a list of values")
         if any(value in list(values)[:i] for i, value in enumerate(values)):
             raise InvalidParameter(f"{name}: a value is there twice")
@@ -194,8 +194,8 @@ def resolve_policies(
     )
     prefix = f"{problem.name}/"
     unused: dict[str, dict[str, Any]] = {}
-    for name, values in options.items():  # by the short name, the full one, or both
-        unused.setdefault(name.removeprefix(prefix), {}).update(values)
+    for name, values in mapping(options, "options").items():  # by the short name, the full one, or both
+        unused.setdefault(name.removeprefix(prefix), {}).update(mapping(values, f"options of {name!r}"))
     names = [policy for _, policy in pairs if isinstance(policy, str)]
     found = {} if tuned is None else find_tuned(id, names, tuned, parameters)
     built = Policies({}, {}, {})

@@ -61,8 +61,8 @@ def record_episode(
     env, path = make_env(id, used), Path(path)
     check_output(path, MOVING)
     for what, value in (("seconds", seconds), ("rate", rate)):
-        if not value > 0:
-            raise InvalidParameter(f"{what}: must be positive, got {value}")
+        if not 0 < value < float("inf"):
+            raise InvalidParameter(f"{what}: must be positive and finite, got {value}")
     require("PIL.Image" if path.suffix.lower() == ".gif" else "moviepy", "render")
     count = sum(1 for _ in steps(env, policy, seed=seed, label=label))
     chosen = set(np.linspace(0, count - 1, min(count, max(2, round(seconds * rate)))).astype(int).tolist())

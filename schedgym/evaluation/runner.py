@@ -20,7 +20,7 @@ from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.score_policy import ScorePolicy
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
-from schedgym.documents import check_whole
+from schedgym.documents import check_whole, mapping
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation, Observed
@@ -160,10 +160,10 @@ def compare(
             when its results were stored.
     """
     check_keywords("compare", how, How)
-    grid = grid or {}
+    grid = mapping(grid or {}, "grid")
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
-    base = dict(how.get("parameters") or {})
+    base = mapping(how.get("parameters") or {}, "parameters")
     resolved = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings)
     named = policies.values() if isinstance(policies, Mapping) else policies
     if store is not None and not all(isinstance(policy, str) for policy in named or ()):
@@ -250,7 +250,7 @@ def score(
     check_whole(episodes, "episodes", 1, EVALUATION_SEEDS - 1)
     check_whole(seed, "seed", 0, EVALUATION_SEEDS - 1)
     policy = ScorePolicy(expression if expression.startswith(SCORE) else f"{SCORE} {expression}")
-    used = policy.acting_parameters(id, parameters or {})
+    used = policy.acting_parameters(id, mapping(parameters or {}, "parameters"))
     env = _KEPT.get(0, id, used)
     name, total = problem.objective_of(env.simulator.parameters), 0.0
     for episode in range(episodes):
@@ -403,8 +403,8 @@ def count_episodes(env: SchedulingEnv, episodes: int | None) -> tuple[int, int]:
 
 def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:
     """Write workloads where every process can read them; numpy archives keep each bit."""
-    if not len(workloads):
-        raise InvalidParameter("workloads: must not be empty")
+    if not isinstance(workloads, Sequence) or not workloads:
+        raise InvalidParameter("workloads: must be a list of workloads, and not empty")
     files = []
     for i, workload in enumerate(workloads):
         if not isinstance(workload, Workload) or workload.problem != problem.name:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.core.files import read_text
-from schedgym.core.policy import make_policy
+from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidFile, InvalidParameter
+from schedgym.errors import InvalidFile, InvalidParameter, UnknownName
 
 SHIPPED = "shipped"
 LARGEST = 2**22  # bytes of a file that is read
@@ -75,9 +75,11 @@ def find_tuned(
 
     Raises:
         OSError, InvalidParameter: as :func:`read_tuned`.
-        UnknownName: for options that a policy does not have.
+        UnknownName: for a policy or an id that there is not, or options that a policy does not have.
     """
     problem, same = get_problem(id), dict(parameters or {})
+    if id not in problem.ids:
+        raise UnknownName("environment id", id, problem.ids)
     found: dict[str, dict[str, Any]] = {}
     for entry in read_tuned(source):
         name = entry["policy"].removeprefix(f"{problem.name}/")
@@ -85,7 +87,7 @@ def find_tuned(
             name not in found or entry["parameters"] == same != found[name]["parameters"]
         ):
             found[name] = entry
-    names = [name.removeprefix(f"{problem.name}/") for name in policies]
+    names = [resolve_policy_name(name, problem.name).partition("/")[2] for name in policies]
     chosen = {name: found[name] for name in names if name in found and found[name]["options"]}
     for name, entry in chosen.items():
         make_policy(name, problem.name, **entry["options"])

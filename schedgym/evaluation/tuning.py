@@ -24,7 +24,7 @@ import numpy as np
 from schedgym.core.policy import PolicySpec, get_policy_spec, make_policy
 from schedgym.core.problem import Metric, Problem
 from schedgym.core.random import VALIDATION_SEED
-from schedgym.documents import check_whole
+from schedgym.documents import check_whole, mapping
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.evaluation.comparison import Comparison, Difference
@@ -161,7 +161,7 @@ def tune(
     problem, id = resolve_id(env_id)
     spec = get_policy_spec(policy, problem.name)
     values = _values(spec, candidates or {})
-    given = dict(parameters or {})
+    given = mapping(parameters or {}, "parameters")
     if given.get("workload") is not None:
         raise InvalidParameter("workload: is one instance; a tuning needs others than those of comparisons")
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:

@@ -20,7 +20,7 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
 from tests.long import long, some
-from tests.tables import entry
+from tests.tables import entry, table
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -74,39 +74,15 @@ def test_the_problem_follows_from_the_columns(frame, how, name):
         assert "partial-value is asked for by --problem partial-value" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("frame", "how", "match"),
-    [
-        (
-            log(40),
-            {"problem": "flowtime"},
-            "flowtime needs work that may be interrupted: say so by --preempt",
-        ),
-        (
-            log(40).assign(preemptible=["yes", ""] * 20),
-            {"problem": "flowtime"},
-            "flowtime needs work that may be interrupted, and 20 of 40 jobs may not be",
-        ),
-        (log(40), {"problem": "partial-value"}, "problem: partial-value needs deadlines"),
-        (
-            log(40).assign(deadline=[9e9] * 19 + [None] * 21),
-            {"problem": "partial-value"},
-            "partial-value needs deadlines of most jobs, and 19 of 40 have one",
-        ),
-        (log(40), {"problem": "geo"}, "geo needs, of each task, the sites that hold its data"),
-        (with_sites(40), {"problem": "geo"}, "geo needs the site of each machine, a column of --machines"),
-        (log(40), {"problem": "parallel-jct"}, "parallel-jct needs, beside the tasks of jobs, the energy"),
-        (log(40), {"problem": "single-job"}, "problem: single-job takes no log of jobs"),
-        (
-            log(40).assign(deadline=1.0),
-            {"problem": "partial-value"},
-            r"needs deadlines of most jobs, and 0 of 40 have one after the submission \(if they count",
-        ),
-    ],
-)
-def test_a_log_that_does_not_feed_a_problem_is_told_why(frame, how, match):
+@pytest.mark.parametrize(("problem", "columns", "match"), table(__file__, "WHY_NOT"))
+def test_a_log_that_does_not_feed_a_problem_is_told_why(problem, columns, match):
+    frame = (with_sites if columns == "sites" else log)(40)
+    if isinstance(columns, dict):
+        frame = frame.assign(**{name: (own * 40)[:40] for name, own in columns.items()})
     with pytest.raises(InvalidParameter, match=match):
-        schedgym.advise(frame.assign(submit_time=frame["submit_time"] + 2), **how, **SERVERS, **QUICK)
+        schedgym.advise(
+            frame.assign(submit_time=frame["submit_time"] + 2), problem=problem, **SERVERS, **QUICK
+        )
 
 
 @pytest.mark.parametrize(

@@ -281,22 +281,9 @@ def test_shipped_agents_fit_this_version(id: str) -> None:
     assert play(env, policy, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("weights", "network", "message"),
-    [
-        ({"theta": np.zeros(3)}, {}, "does not fit this version"),
-        ({"theta": np.zeros((1, 3))}, {}, "does not fit this version"),
-        ({"statistics/context mean": np.zeros(99)}, {}, "statistics: context must have"),
-        ({}, {"hidden": 5}, "does not fit this version"),
-        ({}, {"hidden": "x"}, "hidden: must be int"),
-        ({}, {"form": "oracle"}, "unknown form of network 'oracle'"),
-        ({}, {"deeper": 1}, "unknown parameter 'deeper'"),
-        ({}, {"inputs": {"task": ["other"]}}, "it sees other columns"),
-        ({}, {"skip": {"job": {}}}, "unknown segment 'job'"),
-    ],
-)
+@pytest.mark.parametrize(("weights", "network", "message"), table(__file__, "UNFIT"))
 def test_agents_that_do_not_fit(weights: dict[str, Any], network: dict[str, Any], message: str) -> None:
-    agent = changed(make(ID, "pick"), weights, **network)
+    agent = changed(make(ID, "pick"), {name: np.array(own) for name, own in weights.items()}, **network)
     env = gym.make(ID, disable_env_checker=True, **agent.environment)
     with pytest.raises(InvalidAgentFile, match=f"^drawn: .*{message}"):
         play(env, AgentPolicy(agent), seed=0)

@@ -27,11 +27,6 @@ from tests.test_architecture import ARCHITECTURE
 
 PROBLEMS = list(list_problems())
 SMALL = entry(__file__, "SMALL")
-#: how messages begin on what is refused before the problem's validator sees a schedule
-BEFORE_ALL = (
-    *("job: must be an array", "amount: must be an array"),
-    *("final_time: must be a finite number", "truncated: "),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +98,7 @@ def test_what_breaks_a_rule_is_named(name: str) -> None:
         if message is None or options:  # nothing is broken, or only under another model than the id's
             continue
         found = violation(replaced(schedules_of(name).example(), changes))
-        assert found == message or found and found.startswith(BEFORE_ALL)
+        assert found == message or found and found.startswith("truncated: ")
 
 
 def test_the_workload_that_a_schedule_names_is_not_looked_at() -> None:
@@ -111,28 +106,13 @@ def test_the_workload_that_a_schedule_names_is_not_looked_at() -> None:
     instance = instance_of(record.workload)
     jobs = {**record.workload.jobs, "execution": 0.001 * record.workload.jobs["execution"]}
     shorter = dataclasses.replace(record.workload, jobs=jobs)
-    own = dataclasses.replace(record, workload=shorter, end=record.start + jobs["execution"][record.job])
+    end = record.start + jobs["execution"][record.job]
+    own = dataclasses.replace(record, workload=shorter, end=end, final_time=end.max())
     assert violation(own) is None  # of its own instance it is a schedule
     assert violation(own, instance) == "task [0] does not run its whole time"
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("job", [0, 1, 2]),
-        ("job", np.zeros(3)),
-        ("job", np.zeros((3, 1), dtype=int)),
-        ("start", np.array([None, 0, 0])),
-        ("amount", np.ones(3)),
-        ("amount", np.array([["1", "1"]] * 3)),
-        pytest.param(
-            *("amount", np.ones((3, 2), dtype=np.longdouble)),
-            marks=pytest.mark.skipif(np.longdouble(0).itemsize <= 8, reason="is a double on this system"),
-        ),
-        ("final_time", float("nan")),
-        ("truncated", True),
-    ],
-)
+@pytest.mark.parametrize(("column", "value"), [("job", [0, 1, 2]), ("truncated", True)])
 def test_malformed_columns_are_refused(column: str, value: Any) -> None:
     record = dataclasses.replace(schedules_of("queue-delay").example(), **{column: value})
     assert str(violation(record)).startswith(f"{column}: ")

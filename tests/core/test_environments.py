@@ -9,9 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from schedgym.core.policy import make_policy
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT
-from schedgym.errors import InvalidAction
+from schedgym.errors import InvalidAction, InvalidParameter
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.problems.single_job.workload import make_workload
 from schedgym.testing import check_problem
 
@@ -79,6 +81,32 @@ def test_the_checks_find_faults(fault, view: str, message: str, monkeypatch) -> 
         check_problem(ID, **SMALL, view=view)
 
 
+@pytest.mark.parametrize("options", [3, [], "workload", np.zeros(2)])
+def test_options_are_a_dict(options: Any) -> None:
+    for env in (gym.make(ID), gym.make_vec(ID, num_envs=2)):
+        with pytest.raises(InvalidParameter, match="^options: must be a dict, got "):
+            env.reset(options=options)
+
+
+def test_only_what_save_returns_is_restored() -> None:
+    env: Any = gym.make(ID).unwrapped
+    env.reset(seed=0)
+    for state in (3, None, env.save().snapshot):
+        with pytest.raises(InvalidParameter, match="^restore: must be what save has returned, got "):
+            env.restore(state)
+
+
+def test_an_environment_and_a_policy_are_played() -> None:
+    env, policy = make_env(ID), make_policy("partial-value/edf")
+    for other, acting, named in (
+        (gym.make(ID), policy, "env: must be one of make_env, or unwrapped, got OrderEnforcing"),
+        (env, lambda observation: 0, "policy: must have reset and __call__, got function"),
+        (env, type(policy), "policy: must have reset and __call__, got "),
+    ):
+        with pytest.raises(InvalidParameter, match=f"^{named}"):
+            play(other, acting)
+
+
 # Plans of a job: rows of a server and its vCPU -------------------------------------------------
 
 PLAN = {"view": "plan", "tasks": 3, "arity": 2}
@@ -92,16 +120,9 @@ def begun(**parameters: Any) -> Any:
     return env
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        ((0, 1), math.nan, "action[0, 1]: must be finite, got nan"),
-        ((1, 0), math.inf, "action[1, 0]: must be finite, got inf"),
-        ((1, 1), -math.inf, "action[1, 1]: must be finite, got -inf"),
-    ],
-)
-def test_the_first_number_that_is_not_finite_is_named(place, value, message) -> None:
-    action = np.zeros((3, 2))
+@pytest.mark.parametrize(("place", "value"), [((0, 1), math.nan), ((1, 0), math.inf), ((1, 1), -math.inf)])
+def test_the_first_number_that_is_not_finite_is_named(place, value) -> None:
+    action, message = np.zeros((3, 2)), f"action{list(place)}: must be finite, got {value}"
     action[place] = value
     action[2] = math.nan  # does not count
     with pytest.raises(InvalidAction) as caught:

@@ -145,7 +145,9 @@ def test_a_policy_acts_in_the_preferred_view_or_in_its_own_first_one() -> None:
 def test_listing_is_by_name_and_by_problem() -> None:
     names = [spec.name for spec in list_policies()]
     assert names == sorted(names) and len(names) >= 21
-    assert list_policies("no-such-problem") == []
+    assert list_policies("schedgym/QueueDelay-v0") == list_policies("queue-delay")
+    with pytest.raises(UnknownName, match="unknown problem 'queue_delay'; did you mean 'queue-delay'"):
+        list_policies("queue_delay")
 
 
 def test_packages_add_policies_by_an_entry_point(tmp_path, monkeypatch) -> None:

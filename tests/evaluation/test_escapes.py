@@ -22,7 +22,7 @@ from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console, make_table
 from tests.commands import refused
 from tests.long import some
-from tests.tables import entry
+from tests.tables import entry, table
 
 ID = "schedgym/QueueDelay-v0"
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -57,24 +57,14 @@ def test_the_console_prints_no_command(capsys):
     assert rf"a\n{NAME_SHOWN}" in found.out and rf"{NAME_SHOWN}\n" in found.out
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["describe", ESCAPE],
-        ["run", "schedgym/QueueDelay-v0", "--policy", "fcfs", "--workload", f"{ESCAPE}.json"],
-        ["compare", "schedgym/QueueDelay-v0", "--policies", ESCAPE],
-        ["sweep", "names.yaml"],
-        ["report", ESCAPE],
-        [ESCAPE],
-    ],
-)
+@pytest.mark.parametrize("command", table(__file__, "REFUSED"))
 def test_errors_are_one_short_line_without_commands(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     text = (
         ESCAPE.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b").replace("\x7f", "\\x7f")
     )
     (tmp_path / "names.yaml").write_text(f'name: x\nexperiments: [{{id: "{text}", policies: [a]}}]\n')
-    assert not dangerous(refused(capsys, *command))
+    assert not dangerous(refused(capsys, *(word.replace("ESCAPE", ESCAPE) for word in command)))
 
 
 def test_a_long_error_is_cut(capsys):
@@ -190,25 +180,10 @@ class First:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", ID, "--policy", f"{FILE}.py:First", "--set", "tasks=5", "--gantt", "o.svg", "--gif", "o.gif"],
-        [
-            *("compare", ID, "--policies", f"{FILE}.py:First,fcfs", "--episodes", "2", "--tasks", "5"),
-            *("--servers", "2,3", "--reference", f"{FILE}:First", "--plot", "o.svg", "--csv", "o.csv"),
-            *("--json", "o.json", "--n-jobs", "1"),
-        ],
-        [
-            *("advise", f"{FILE}.csv", "--servers", "2", "--cpus", "2", "--policies", f"{FILE}.py:First"),
-            *("--problem", "queue-delay", "--no-agent", "--n-jobs", "1", "--report", "o.html"),
-        ],
-    ],
-    ids=lambda words: words[0],
-)
-def test_the_name_of_a_file_reaches_all_outputs_unharmed(named, letters, capsys, command):
+@pytest.mark.parametrize("line", table(__file__, "COMMANDS"), ids=lambda line: line.split()[0])
+def test_the_name_of_a_file_reaches_all_outputs_unharmed(named, letters, capsys, line):
     pytest.importorskip("jinja2")
-    assert main(command) == 0
+    assert main([word.format(ID=ID, FILE=FILE) for word in line.split()]) == 0
     found = capsys.readouterr()
     assert not dangerous(found.out + found.err) and FILE_SHOWN in found.out
     written = [path for path in named.glob("o.*") if path.suffix != ".gif"]

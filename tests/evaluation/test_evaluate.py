@@ -20,6 +20,7 @@ from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 from tests.long import long, some
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 40, "servers": 3}
@@ -124,23 +125,25 @@ def test_options_reach_the_policy():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((["bfexec"],), UnknownName, "did you mean 'bf-exec'"),
-        (([],), InvalidParameter, "at least one"),
-        ((["ff", "queue-delay/ff"],), InvalidParameter, "named twice"),
-        (([3],), InvalidParameter, "policies: .* got an object of class int$"),
-        ((3,), InvalidParameter, "policies: .* got an object of class int$"),
+        *(
+            (arguments, getattr(schedgym, error), message)
+            for arguments, error, message in table(__file__, "REFUSED")
+        ),
         ((print,), InvalidParameter, r"an object with the methods reset\(.* got the \w+ print$"),
-        (({"": "ff"},), InvalidParameter, "policies: a label is a line without blanks at its ends, got ''$"),
         (({"mine": len},), InvalidParameter, "got the builtin_function_or_method len for 'mine'$"),
         (([dict],), InvalidParameter, "got the class dict$"),
-        ((["ff"], 0), InvalidParameter, "episodes"),
-        ((["ff"], True), InvalidParameter, "episodes"),
-        ((["ff"], 1, -1), InvalidParameter, "seed"),
     ],
 )
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         evaluate(ID, *arguments)
+
+
+@pytest.mark.parametrize("name", ["parameters", "options", "grid", "options of 'ff'"])
+def test_what_must_be_a_mapping(name):
+    given = {"options": {"ff": 3}} if "'" in name else {name: "tasks=20"}
+    with pytest.raises(InvalidParameter, match=f"^{name}: must be a mapping of names to values, got "):
+        compare(ID, "ff", **given)
 
 
 def test_a_refused_action_tells_the_view():

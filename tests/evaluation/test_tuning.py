@@ -266,8 +266,13 @@ def test_files_that_are_none_of_these(folder) -> None:
     entry = {"id": ID, "policy": "queue-delay/bf", "parameters": {}, "options": {"q": 1}}
     (folder / "o.json").write_text(json.dumps({"tuned": [entry]}))
     assert find_tuned(ID, ["fcfs"], "o.json") == {}
-    with pytest.raises(UnknownName, match="unknown option of queue-delay/bf 'q'"):
-        find_tuned(ID, ["bf"], "o.json")
+    for id, policies, message in (
+        (ID, ["bf"], "unknown option of queue-delay/bf 'q'"),
+        (ID, "bf", "unknown policy 'b'; did you mean 'bf'"),
+        ("queue-delay", ["bf"], f"unknown environment id 'queue-delay'; known: {ID}"),
+    ):
+        with pytest.raises(UnknownName, match=message):
+            find_tuned(id, policies, "o.json")
 
 
 def test_the_setting_decides_between_entries(folder) -> None:

@@ -94,6 +94,8 @@ def is_valid(record: ScheduleRecord) -> bool:
     ran = [x for x, *_ in rows]
     if len(set(ran)) < len(ran) or (len(ran) < len(tasks["job"]) and not record.truncated):
         return False
+    if record.final_time != max([*arrival.tolist(), *(end for *_, end in rows)]):
+        return False
     for x, j, start, end in rows:
         if start < arrival[tasks["job"][x]]:
             return False

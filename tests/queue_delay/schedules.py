@@ -86,6 +86,8 @@ def is_valid(record: ScheduleRecord) -> bool:
     ran = [row[0] for row in rows]
     if len(set(ran)) < len(ran) or (len(ran) < len(tasks) and not record.truncated):
         return False
+    if record.final_time != max([*jobs["arrival"].tolist(), *(row[3] for row in rows)]):
+        return False
     schedule = Schedule([row[2] for row in rows], [row[1] for row in rows])
     return model.feasible(Instance([tasks[job] for job in ran], servers), schedule)
 

@@ -104,8 +104,15 @@ ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
 
 @pytest.mark.parametrize(
     ("tasks", "servers", "match"),
-    [([(0, 1, 0.5)], [(1, 1)], "rows of 4 numbers"), (ROWS, [1, 1], "rows of 1 to 4 numbers")],
+    [
+        ([(0, 1, 0.5)], [(1, 1)], "rows of 4 numbers"),
+        (ROWS, [1, 1], "rows of 1 to 4 numbers"),
+        ([*ROWS, (1, 1)], [(1, 1)], "^tasks, servers: must be rows of numbers, of one length each"),
+        ([("0", "5", "0.5", "0.5")], [(1, 1)], "^jobs.arrival: must be a number"),
+        (np.ones((1, 4), dtype="m8[s]"), [(1, 1)], "^jobs.arrival: must be a number"),
+        (ROWS, [(True, True)], "^cluster.cpu: must be a number"),
+    ],
 )
-def test_rows_of_another_length_are_refused(tasks, servers, match):
+def test_what_are_no_rows_of_numbers_is_refused(tasks, servers, match):
     with pytest.raises(InvalidWorkload, match=match):
         make_workload(tasks, servers)

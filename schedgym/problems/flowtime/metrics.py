@@ -21,7 +21,7 @@ from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, 
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort, sort_rows
-from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_end, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
@@ -471,7 +471,7 @@ def cut(table: Any, tools: Any) -> None:
 
 def _schedule(record: ScheduleRecord) -> Schedule:
     """Convert a record to the arrays that kernels take, with its rows in order of their starts."""
-    check_rows(record, record.amount.shape[-1], outlasting=True)
+    check_rows(record, 2 if "memory" in record.workload.cluster else 1, outlasting=True)
     order = np.argsort(record.start, kind="stable")
     return Schedule(
         extent=np.array((len(order), int(record.final_time)), dtype=EXTENT),
@@ -551,9 +551,9 @@ def validate(record: ScheduleRecord) -> None:
     """
     workload = record.workload
     jobs, cluster = workload.jobs, workload.cluster
-    rows, number = len(record.job), len(jobs["arrival"])
     resources = 2 if "memory" in cluster else 1
     check_rows(record, resources)
+    rows, number = len(record.job), len(jobs["arrival"])
     refuse_first(
         "row [{}]",
         (
@@ -591,12 +591,13 @@ def validate(record: ScheduleRecord) -> None:
     if resources == 2:
         _check_capacity(server, start, end, needs, np.asarray(cluster["memory"]), "GB of memory")
     finish = _check_work(workload, *_totals(job, start, end, amount, number))
+    if record.final_time != np.floor(record.final_time):
+        raise InvalidSchedule(f"final_time: must be a slot, got {record.final_time}")
     if record.truncated:
         return
     if (finish < 0).any():
         raise InvalidSchedule(f"job [{int(np.argmax(finish < 0))}]: is not finished at the end")
-    if record.final_time != finish.max():
-        raise InvalidSchedule(f"final_time: must be {finish.max()}, when the last job ends")
+    check_end(record, finish.max(), "the last job ends")
 
 
 def _check_capacity(

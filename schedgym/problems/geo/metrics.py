@@ -19,7 +19,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Si
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort
-from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_end, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -330,8 +330,8 @@ def validate(record: ScheduleRecord) -> None:
     """
     tasks, slots = record.workload.tasks, record.workload.cluster["slots"]
     arrival = record.workload.jobs["arrival"]
-    count, rows = len(tasks["job"]), len(record.job)
     check_rows(record, 1, outlasting=True)
+    count, rows = len(tasks["job"]), len(record.job)
     runs = np.bincount(record.job, minlength=count)
     never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
     refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))
@@ -354,3 +354,4 @@ def validate(record: ScheduleRecord) -> None:
         raise InvalidSchedule(
             f"site [{j}] is over its capacity at {time:g} s: {used} tasks run in {int(slots[j])} slots"
         )
+    check_end(record, max(arrival.max(), record.end.max(initial=0.0)), "the last task ends or job arrives")

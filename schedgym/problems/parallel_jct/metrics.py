@@ -18,7 +18,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integer
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
-from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_end, check_rows, first_overload, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
@@ -273,8 +273,8 @@ def validate(record: ScheduleRecord) -> None:
     """
     workload = record.workload
     cpu = np.array(workload.cluster["cpu"], dtype=np.float64)
-    rows, own = len(record.job), pieces(record)
-    descents = np.zeros(rows, dtype=bool)
+    own = pieces(record)
+    descents = np.zeros(len(record.job), dtype=bool)
     descents[1:] = (np.diff(record.start) < 0) | ((np.diff(record.start) == 0) & (np.diff(record.job) < 0))
     refuse_first("row [{}]:", ((descents, "rows must be sorted by start and task"),))
     refuse_first("row [{}]", ((record.start < 0.0, "starts before time 0"),))
@@ -286,8 +286,7 @@ def validate(record: ScheduleRecord) -> None:
     if record.truncated:
         return
     refuse_first("job [{}]", ((np.isnan(own.launch), "never starts"),))
-    if record.final_time != record.end.max():
-        raise InvalidSchedule(f"final_time: must be {record.end.max():.12g}, when the last task ends")
+    check_end(record, record.end.max())
 
 
 def _check_tasks(record: ScheduleRecord, own: Pieces) -> None:

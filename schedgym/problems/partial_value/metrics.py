@@ -171,8 +171,8 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
         InvalidSchedule: naming the row, or the job or resource at fault and the slot.
     """
     jobs = record.workload.jobs
+    check_rows(record, 1)
     rows, number = len(record.job), len(jobs["arrival"])
-    check_rows(record, 1, outlasting=True)
     job, amount = record.job, record.amount[:, 0]
     refuse_first(
         "row [{}]",
@@ -180,7 +180,6 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
             (np.floor(record.start) != record.start, "does not start with a slot"),
             (record.end != record.start + 1.0, "is not one slot"),
             (record.start < 0.0, "is before the first slot"),
-            (~(record.end <= record.final_time), "is after the end of the episode"),
         ),
     )
     slot = record.end.astype(np.int64)
@@ -224,7 +223,7 @@ def _check_loads(record: ScheduleRecord) -> None:
 def _check_end(record: ScheduleRecord, served: Floats) -> None:
     """Check that the episode ends when it must."""
     jobs, final = record.workload.jobs, record.final_time
-    if not (np.isfinite(final) and final == np.floor(final) and final >= 0.0):
+    if not (final == np.floor(final) and final >= 0.0):
         raise InvalidSchedule(f"final_time: must be a slot, got {final}")
     end = last_slot(record.workload)
     last = np.full(len(served), np.inf)  # a complete job is no longer active after its last slot of service

@@ -16,7 +16,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, size
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, share, sort
-from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
+from schedgym.core.record import ScheduleRecord, check_end, check_rows, first_overload, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import (
@@ -245,3 +245,5 @@ def validate(record: ScheduleRecord) -> None:
         raise InvalidSchedule(
             f"server [{j}] is over its capacity at {time:g} s: uses {load.tolist()} of {sizes[j].tolist()}"
         )
+    last = max(jobs["arrival"].max(), record.end.max(initial=0.0))
+    check_end(record, last, "the last task ends or arrives")

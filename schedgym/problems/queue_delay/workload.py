@@ -150,7 +150,10 @@ def make_workload(tasks: Any, servers: Any, resources: Sequence[str] | None = No
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    table, sizes = np.asarray(tasks, dtype=float), np.asarray(servers, dtype=float)
+    try:
+        table, sizes = np.asarray(tasks), np.asarray(servers)
+    except ValueError:
+        raise InvalidWorkload("tasks, servers: must be rows of numbers, of one length each") from None
     most = len(RESOURCES) if resources is None else len(resources)
     if sizes.ndim != 2 or not 1 <= sizes.shape[1] <= most:
         raise InvalidWorkload(f"servers: must be rows of 1 to {most} numbers, got shape {sizes.shape}")

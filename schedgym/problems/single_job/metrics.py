@@ -25,7 +25,7 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
-from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
+from schedgym.core.record import ScheduleRecord, check_end, check_rows, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
@@ -201,8 +201,8 @@ def validate(record: ScheduleRecord) -> None:
     """
     workload = record.workload
     load = np.asarray(workload.jobs["load"])
-    count, servers, rows = len(load), len(workload.cluster["cpu"]), len(record.job)
     check_rows(record, 1)
+    count, servers, rows = len(load), len(workload.cluster["cpu"]), len(record.job)
     if record.truncated:
         raise InvalidSchedule("truncated: an episode cannot end with tasks left")
     runs = np.bincount(record.job, minlength=count)
@@ -227,5 +227,4 @@ def validate(record: ScheduleRecord) -> None:
     energy, cap = float((power * leq).sum()), float(workload.jobs["energy_cap"])
     if energy > cap * (1.0 + ENERGY_ROUNDING):
         raise InvalidSchedule(f"energy: {energy:.12g} of {cap:.12g} vCPU s")
-    if record.final_time != end.max():
-        raise InvalidSchedule(f"final_time: must be {end.max():.12g}, when the last task ends")
+    check_end(record, end.max())
