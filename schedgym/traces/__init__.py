@@ -158,9 +158,8 @@ def read_trace(
     if isinstance(format, TableFormat):
         return read_table(path, format, nodes, on_error=on_error, limit=limit)
     if not isinstance(path, str | Path):
-        raise InvalidParameter(
-            f"trace: the {format.name} format is read from files, not {type(path).__name__}"
-        )
+        kind = type(path).__name__
+        raise InvalidParameter(f"trace: the {format.name} format is read from files, not {kind}")
     return format.read(path, nodes, on_error=on_error, limit=limit)
 
 
@@ -203,11 +202,9 @@ def refuse_assuming(format: Format | TableFormat, source: Any, instead: str) -> 
 
 def _sniff(path: Any) -> Format | TableFormat:
     if isinstance(path, Path) and path.is_dir():
-        files = parts(path)
-        if not files:
-            raise TraceFormatError(
-                path, 0, "", f"is a folder: name its format (known: {', '.join(formats())})"
-            )
+        if not (files := parts(path)):
+            reason = f"is a folder: name its format (known: {', '.join(formats())})"
+            raise TraceFormatError(path, 0, "", reason)
         path = files[0]
     try:
         begin = beginning(path)

@@ -128,9 +128,8 @@ def _check_header(piece: Chunk, path: str | Path, asked: Collection[str]) -> Non
             raise TraceFormatError(path, piece.header, "", f"is {what}: give {instead}")
     values = [name for name in piece.names if is_number(name) or _DATED.fullmatch(name)]
     if piece.header and len(values) > 1 and not asked:
-        raise TraceFormatError(
-            path, piece.header, "", f"must be a line of names, got {', '.join(values)[:80]!r}"
-        )
+        reason = f"must be a line of names, got {', '.join(values)[:80]!r}"
+        raise TraceFormatError(path, piece.header, "", reason)
 
 
 def amend_format(
@@ -208,9 +207,8 @@ def guess_machines(source: Any) -> TableLayout:
     layout, piece, columns = _sampled(source, names, {}, MACHINES)
     for name in ("cpus", "memory"):
         if name not in columns:
-            raise TraceFormatError(
-                name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
-            )
+            reason = f"no column is known for {name}: there are {', '.join(piece.names)}"
+            raise TraceFormatError(name_of(source), 1, "", reason)
     for name in piece.names:
         if _plain(name) in _words()["counts"] and set(filter(is_number, _known_texts(piece, name))) - {"1"}:
             reason = "a row is one machine: write as many rows as there are"
@@ -321,11 +319,12 @@ def _columns(
             continue
         texts = {text.replace("_", ""): name for text, name in reversed(plain)}
         stems = {_stem(quantity, text)[0].replace("_", ""): name for text, name in reversed(plain)}
-        for common in (text.replace("_", "") for text in known):
-            match = texts.get(common) or stems.get(common)
-            if match is not None and _plausible(quantity, match, piece, found):
-                found[quantity] = _field(quantity, match, piece)
-                break
+        matches = [texts.get(common) or stems.get(common) for common in (t.replace("_", "") for t in known)]
+        there = [match for match in matches if match is not None]
+        good = [match for match in there if _plausible(quantity, match, piece, found)]
+        # jobs whose GPUs are told in words must not run without: who reads these refuses them
+        if good or (there and quantity == "gpus" and units is TASKS):
+            found[quantity] = _field(quantity, (good or there)[0], piece)
     return _with_forms(_with_submit_s_unit(found, piece), piece)
 
 

@@ -33,7 +33,9 @@ SAMPLE = 200  # rows by which columns of fixed width are found
 _RULE = re.compile(r"[-+|:= ]*---[-+|:= ]*")  # a line that parts the header from the rows
 _NAME = re.compile(r"\S+(?: \S+)*")  # of a column, two blanks before the next one
 #: several values in one field: cpu=4,gres/gpu=2 or {'cpus': 0.5}, and one in the latter
-_PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*")
+_PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*|(gpu\b[^,=]*(,|$))+")
+#: of Slurm's GRES: gpu, gpu:2, gpu:a100:2(S:0-1)
+_GRES = re.compile(r"(gpu(?::\w*[A-Za-z]\w*)?)(?::([0-9]+))?(?:\(.*\))?")
 _ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
 #: types of texts in a Parquet file
 TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
@@ -113,8 +115,10 @@ def _unpack(text: str) -> dict[str, str]:
     """Name -> value, of a field that holds several."""
     if text.startswith("{"):
         return {name: value.strip() for name, value in _ITEM.findall(text)}
-    parts = (part.partition("=") for part in text.split(","))
-    return {name: value for name, _, value in parts}
+    parts = text.split(",")
+    if counts := [found for part in parts if (found := _GRES.fullmatch(part))]:
+        return {found[1]: found[2] or "1" for found in counts}
+    return {name: value for name, _, value in (part.partition("=") for part in parts)}
 
 
 def packed_columns(piece: Chunk) -> list[str]:
@@ -123,7 +127,8 @@ def packed_columns(piece: Chunk) -> list[str]:
     for column in dict.fromkeys(piece.names):
         texts = [text for text in piece.column(column) if text]
         if texts and all(_PACKED.fullmatch(text) for text in texts):
-            found |= dict.fromkeys(f"{column}.{name}" for text in texts for name in _unpack(text))
+            names = {name: None for text in texts for name in _unpack(text)}
+            found |= dict.fromkeys(f"{column}.{own}" for name in names for own in (name.split(":")[0], name))
     return list(found)
 
 

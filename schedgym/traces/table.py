@@ -779,8 +779,7 @@ def _expand(columns: dict[str, Floats], limit: int | None, path: Any) -> dict[st
     """The tasks of rows that stand for several, each with the number of its job."""
     counts = columns.pop("tasks").astype(np.int64)
     if int(counts.sum()) > MOST_EXPANDED:
-        raise TraceFormatError(
-            path, 0, "", f"its rows stand for more than {MOST_EXPANDED} tasks: take a limit"
-        )
+        reason = f"its rows stand for more than {MOST_EXPANDED} tasks: take a limit"
+        raise TraceFormatError(path, 0, "", reason)
     columns.setdefault("job", np.arange(len(counts), dtype=np.float64))
     return {name: np.repeat(values, counts)[:limit] for name, values in columns.items()}
