@@ -63,19 +63,15 @@ def _contents(file: Path) -> tuple[str, tuple[str, ...]]:
 
 def source_files(file: Path) -> set[Path]:
     """The file of a kernel and the files of its package and of schedgym that it imports, directly or not."""
-    found: set[Path] = set()
-    left = [(file, "")]
+    package = _package(file)
+    found, left = {str(file): file}, [file]
     while left:
-        path, package = left.pop()
-        if path in found:
-            continue
-        found.add(path)
-        for name in _contents(path)[1]:
-            module = sys.modules.get(name)
-            source = getattr(module, "__file__", None)
-            if source and name.partition(".")[0] in ("schedgym", package or _package(path)):
-                left.append((Path(source).resolve(), package or _package(path)))
-    return found
+        for name in _contents(left.pop())[1]:
+            source = getattr(sys.modules.get(name), "__file__", None)
+            if source and source not in found and name.partition(".")[0] in ("schedgym", package):
+                found[source] = Path(source).resolve()
+                left.append(found[source])
+    return set(found.values())
 
 
 def _package(file: Path) -> str:
