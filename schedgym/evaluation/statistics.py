@@ -136,7 +136,7 @@ def interquartile_mean(values: Values, axis: int | None = None) -> Any:
         a float, or an array without that axis, in the unit of the values. Infinite values count as extreme:
         they matter only if more than a quarter are; nan if there is a nan, or nothing.
     """
-    # scipy.stats.trim_mean, whose import takes longer than most comparisons
+    # scipy.stats.trim_mean, whose import takes half a second
     array = np.asarray(values, dtype=float)
     if axis is None:
         array, axis = array.ravel(), 0

@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -33,9 +34,9 @@ SAMPLE = 200  # rows by which columns of fixed width are found
 _RULE = re.compile(r"[-+|:= ]*---[-+|:= ]*")  # a line that parts the header from the rows
 _NAME = re.compile(r"\S+(?: \S+)*")  # of a column, two blanks before the next one
 #: several values in one field: cpu=4,gres/gpu=2 or {'cpus': 0.5}, and one in the latter
-_PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*|(gpu\b[^,=]*(,|$))+")
-#: of Slurm's GRES: gpu, gpu:2, gpu:a100:2(S:0-1)
-_GRES = re.compile(r"(gpu(?::\w*[A-Za-z]\w*)?)(?::([0-9]+))?(?:\(.*\))?")
+_PACKED = re.compile(r"\{.*:.*\}|[\w/:.-]+=[^,=]*(,[\w/:.-]+=[^,=]*)*")
+#: GPUs of Slurm's GRES, with their type and number: gpu, gpu:2, gpu:a100:2(S:0,1)
+_GRES = re.compile(r"(?:^|,)(gpu(?::[\w.-]*[A-Za-z][\w.-]*)?)(?::([0-9]+))?(?:\([^()]*\))?(?=,|$)")
 _ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
 #: types of texts in a Parquet file
 TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
@@ -115,10 +116,11 @@ def _unpack(text: str) -> dict[str, str]:
     """Name -> value, of a field that holds several."""
     if text.startswith("{"):
         return {name: value.strip() for name, value in _ITEM.findall(text)}
-    parts = text.split(",")
-    if counts := [found for part in parts if (found := _GRES.fullmatch(part))]:
-        return {found[1]: found[2] or "1" for found in counts}
-    return {name: value for name, _, value in (part.partition("=") for part in parts)}
+    found: Counter[str] = Counter()
+    for name, count in _GRES.findall(text):
+        found[name] += int(count or 1)
+    parts = (part.partition("=") for part in text.split(","))
+    return {name: str(n) for name, n in found.items()} or {name: value for name, _, value in parts}
 
 
 def packed_columns(piece: Chunk) -> list[str]:
@@ -126,7 +128,9 @@ def packed_columns(piece: Chunk) -> list[str]:
     found: dict[str, None] = {}
     for column in dict.fromkeys(piece.names):
         texts = [text for text in piece.column(column) if text]
-        if texts and all(_PACKED.fullmatch(text) for text in texts):
+        name, gpus = column.lower(), list(map(_GRES.search, texts))  # a queue may be named gpu, too
+        gres = any(gpus) if name.endswith("gres") else all(gpus) and name.endswith(("gpu", "gpus"))
+        if texts and (gres or all(map(_PACKED.fullmatch, texts))):
             names = {name: None for text in texts for name in _unpack(text)}
             found |= dict.fromkeys(f"{column}.{own}" for name in names for own in (name.split(":")[0], name))
     return list(found)

@@ -302,13 +302,11 @@ class TableReader:
             lowest, late = int(np.argmin(np.nan_to_num(times))), times[times >= 0.0]
             value, first = float(times[lowest]), float(late.min()) if late.size else 0.0
             span = float(np.nanmax(found["submit"] + found.get("duration", 0.0))) - first
-            if value < 0.0 and max(-value, first) > span:
-                own = (plan.column for plan in self._plans or () if plan.quantity == name)
-                reason = (
-                    f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
-                )
-                line = int(found["line"][lowest])
-                raise TraceFormatError(self.path, line, next(own, name), reason, self.unit)
+            if not (value < 0.0 and max(-value, first) > span):  # NaN where none is known
+                continue
+            own = (plan.column for plan in self._plans or () if plan.quantity == name)
+            reason = f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
+            raise TraceFormatError(self.path, int(found["line"][lowest]), next(own, name), reason, self.unit)
 
     def _prepare(self, piece: Chunk) -> list[_Plan]:
         """The sources of the quantities in the table; raise TraceFormatError if it lacks a column."""

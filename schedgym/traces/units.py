@@ -250,9 +250,7 @@ def refuse_times(trace: Trace, source: Any, lines: Sequence[str]) -> None:
         reason = "is 0, before the submission: give --empty 0 if that stands for an unknown time"
     elif (years := trace.duration[longest] / YEAR) > LONGEST_SPAN / YEAR:
         job = longest
-        reason = (
-            f"lasts {years:.3g} years: give what stands for an unknown time, as by --empty 0, or the unit"
-        )
+        reason = f"lasts {years:.3g} years: give what stands for an unknown time, by --empty 0, or the unit"
     elif (unit := epoch_unit(trace.arrival)) in FINER[1:]:
         reason = f"its times are dates in {unit} since 1970: give the unit, as in 'submit=COLUMN [{unit}]'"
     elif span > LONGEST_SPAN:
